@@ -112,7 +112,7 @@ int unit_watch(Unit *u) {
 
 /* --- writing --- */
 
-static void log_unit(const Unit *u, int priority, const UnitDesired *w, const char *message_id,
+static void unit_log(const Unit *u, int priority, const UnitDesired *w, const char *message_id,
                      const char *what, const char *more) {
         const JournalFields fields = {
                 .message_id = message_id,
@@ -128,7 +128,7 @@ static bool is_wanted(const UnitDesired *w) {
         return !id_set_is_empty(&w->cpus) || w->limit_bytes > 0;
 }
 
-static void log_prepared(const Unit *u, const UnitDesired *w) {
+static void unit_log_prepared(const Unit *u, const UnitDesired *w) {
         char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
         _cleanup_text_ Text what = { 0 };
 
@@ -142,7 +142,7 @@ static void log_prepared(const Unit *u, const UnitDesired *w) {
                 text_appendf(&what, "%smemory limit %.0f MiB", cpus[0] ? ", " : "",
                              (double)w->limit_bytes / (1 << 20));
         if (what.error == 0)
-                log_unit(u, LOG_INFO, w, JOURNAL_PREPARED, what.data, w->reason);
+                unit_log(u, LOG_INFO, w, JOURNAL_PREPARED, what.data, w->reason);
 }
 
 /* All values are as desired. */
@@ -184,13 +184,13 @@ static void on_written(int error, const char *message, void *userdata) {
         w = unit_desired_make(u);
         (void)memcpy(u->place.now, u->next, sizeof(u->next));
         if (is_wanted(&w))
-                log_prepared(u, &w);
+                unit_log_prepared(u, &w);
         unit_settle(u, &w);
         if (u->again)
                 unit_reconcile(u);
 }
 
-static void unit_write_next(Unit *u) {
+static void unit_write(Unit *u) {
         const UndoChange change = unit_change(u);
         IdView values[N_UNIT_PROPERTIES] = { 0 };
         UndoRecord *record;
@@ -214,19 +214,7 @@ static void unit_write_next(Unit *u) {
         }
 }
 
-/* True if nothing is desired any more and values of tidbnumad are still set. */
-static bool unit_gives_back(Unit *u, const UnitDesired *w) {
-        if (is_wanted(w) || !unit_is_prepared(u))
-                return false;
-        u->state = "unprepared";
-        u->reason = w->reason;
-        u->code = w->code;
-        undo_release_begin(u->units->undo, unit_record(u),
-                           *w->reason ? w->reason : "no policy names it any more");
-        return true;
-}
-
-static bool is_on_its_way_back(const Unit *u) {
+static bool unit_is_being_released(const Unit *u) {
         const UndoRecord *record = unit_record(u);
 
         return record && record->releasing;
@@ -239,7 +227,7 @@ void unit_decide(Unit *u) {
         bool writes = false;
 
         if (!u->place.known || u->call || u->units->gathering || !host_enforces(u->units->host) ||
-            is_on_its_way_back(u))
+            unit_is_being_released(u))
                 return;
         if (!u->place.loaded) {
                 u->state = "missing";
@@ -248,8 +236,17 @@ void unit_decide(Unit *u) {
         }
         if (!u->place.released)
                 w = unit_desired_make(u);
-        if (!u->idle || unit_gives_back(u, &w))
+        if (!u->idle)
                 return; /* a running unit is not written */
+        /* Nothing is desired any more, and values of tidbnumad are still set. */
+        if (!is_wanted(&w) && unit_is_prepared(u)) {
+                u->state = "unprepared";
+                u->reason = w.reason;
+                u->code = w.code;
+                undo_release_begin(u->units->undo, unit_record(u),
+                                   *w.reason ? w.reason : "no policy names it any more");
+                return;
+        }
         wanted[UNIT_CPUS] = ID_VIEW(&w.cpus);
         wanted[UNIT_MEMS] = ID_VIEW(&w.mems);
         if (w.limit_bytes > 0)
@@ -265,7 +262,7 @@ void unit_decide(Unit *u) {
                 writes |= u->writes[i];
         }
         if (writes)
-                unit_write_next(u);
+                unit_write(u);
         else
                 unit_settle(u, &w);
 }
@@ -290,7 +287,7 @@ void unit_release(Unit *u) {
         host_queue(u->units->host, HOST_WORK_PLAN);
         u->state = "released";
         u->reason = "no process in it matched its policy";
-        log_unit(
+        unit_log(
                 u, LOG_WARNING, NULL, NULL,
                 "was prepared, but for a minute no process in it has matched its policy",
                 "its original CPUs and memory nodes are restored, until policies are loaded again");
@@ -332,11 +329,18 @@ static void unit_note_user(Unit *u, const BusUnit *read) {
         u->user = user;
 }
 
-static void unit_note(Unit *u, const BusUnit *read) {
+static void on_read(int error, const BusUnit *read, void *userdata) {
+        Unit *u = userdata;
         const bool planned = u->place.known && u->place.loaded, uid_known = u->place.uid_known;
         const uid_t uid = u->place.uid;
-        const bool failed = unit_start_note_read(u, read);
+        bool failed;
 
+        u->call = sd_bus_slot_unref(u->call);
+        if (error < 0) {
+                unit_call_failed(u, error, "");
+                return;
+        }
+        failed = unit_start_note_read(u, read);
         /* An alias: the unit itself is known by its own name. */
         u->place.loaded =
                 strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->place.name) == 0;
@@ -350,17 +354,6 @@ static void unit_note(Unit *u, const BusUnit *read) {
         u->place.known = true;
         if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid)
                 host_queue(u->units->host, HOST_WORK_PLAN);
-}
-
-static void on_read(int error, const BusUnit *read, void *userdata) {
-        Unit *u = userdata;
-
-        u->call = sd_bus_slot_unref(u->call);
-        if (error < 0) {
-                unit_call_failed(u, error, "");
-                return;
-        }
-        unit_note(u, read);
         if (u->again)
                 unit_reconcile(u);
         else
@@ -392,7 +385,7 @@ void unit_set_state(Unit *u, const char *active_state) {
 void unit_note_release(Unit *u) {
         const bool was_releasing = u->releasing;
 
-        u->releasing = is_on_its_way_back(u);
+        u->releasing = unit_is_being_released(u);
         if (was_releasing && !u->releasing)
                 unit_reconcile(u);
 }
@@ -423,7 +416,7 @@ static const char huge_short[] =
 
 /* Inside nodes with too few of them a start that reserves huge pages fails (ENOMEM). NULL: it does
  * not. */
-static const char *lacks_huge_pages(const Unit *u, const Placement *p, Reason *ret_code) {
+static const char *unit_lacks_huge_pages(const Unit *u, const Placement *p, Reason *ret_code) {
         const Topology *topology = &u->units->host->topology;
         _cleanup_huge_pools_ HugePools pools = { 0 };
         HugeNeed need = u->place.facts.huge;
@@ -442,7 +435,7 @@ static const char *lacks_huge_pages(const Unit *u, const Placement *p, Reason *r
 
 /* Inside other CPUs or nodes than its start asks for, numactl, CPUAffinity= and the like fail, and
  * the service with them. */
-static void take_what_starts(const Unit *u, UnitDesired *w) {
+static void unit_desired_keep_startable(const Unit *u, UnitDesired *w) {
         bool cpus_alone;
         CpuSet cpus;
         const char *why;
@@ -519,12 +512,12 @@ UnitDesired unit_desired_make(const Unit *u) {
         }
         w.cpus = p.cpus;
         if (p.memory != MEMORY_BIND) {
-                take_what_starts(u, &w);
+                unit_desired_keep_startable(u, &w);
                 return w;
         }
-        w.reason = lacks_huge_pages(u, &p, &w.code);
+        w.reason = unit_lacks_huge_pages(u, &p, &w.code);
         if (w.reason) {
-                take_what_starts(u, &w);
+                unit_desired_keep_startable(u, &w);
                 return w;
         }
         w.reason = p.reason;
@@ -535,12 +528,14 @@ UnitDesired unit_desired_make(const Unit *u) {
                 w.reason = "its nodes have too little room for a strict binding before it starts: "
                            "only its CPUs, until it runs and its memory is seen to fit";
         }
-        take_what_starts(u, &w);
+        unit_desired_keep_startable(u, &w);
         return w;
 }
 
 /* Files that a command line may name, of which few are scripts. */
 enum { FILES_MAX = 8 };
+
+#define WORD_ENDS " \t\n;'\""
 
 static const char revoked[] = "it failed or was started again within a minute of a prepared start, "
                               "so its preparation was "
@@ -588,21 +583,16 @@ static void start_done(Start *start) {
         }
 }
 
-static int start_ask(Start *start, const char *path, char **ret_text) {
-        if (start->n_files == FILES_MAX)
-                return -E2BIG;
-        start->files[start->n_files] = strdup(path);
-        if (!start->files[start->n_files])
-                return -ENOMEM;
-        start->n_files++;
-        return worker_read_script(start->host->workers, &start->host->sysroot, path, false,
-                                  ret_text);
-}
-
 static void start_read_script(Start *start, const char *path) {
+        char *copy = start->n_files < FILES_MAX ? strdup(path) : NULL;
         _cleanup_free_ char *text = NULL;
-        int r = start_ask(start, path, &text);
+        int r = start->n_files < FILES_MAX ? -ENOMEM : -E2BIG;
 
+        if (copy) {
+                start->files[start->n_files++] = copy;
+                r = worker_read_script(start->host->workers, &start->host->sysroot, path, false,
+                                       &text);
+        }
         if (r >= 0) {
                 hash_text(&start->hash, text);
                 start_limits_add_script(&start->limits, text);
@@ -611,20 +601,6 @@ static void start_read_script(Start *start, const char *path) {
                 start->unread |= r != -E2BIG;
                 start->late |= r == -ETIME;
         }
-}
-
-/* `/bin/bash -c '/data/tidb-4000/scripts/run_tidb.sh'`: a path may be a word, or in one. */
-static void start_read_word(Start *start, const char *word) {
-        _cleanup_free_ char *copy = strdup(word);
-        char *rest = NULL;
-
-        hash_text(&start->hash, word);
-        if (!copy)
-                return;
-        for (char *path = strtok_r(copy, " \t\n;'\"", &rest); path;
-             path = strtok_r(NULL, " \t\n;'\"", &rest))
-                if (path[0] == '/')
-                        start_read_script(start, path);
 }
 
 void unit_start_note(Unit *u, const BusUnit *read) {
@@ -636,8 +612,18 @@ void unit_start_note(Unit *u, const BusUnit *read) {
         start_limits_add_numa(&start.limits, topology, read->numa_policy, &read->numa_mask,
                               read->affinity_from_numa);
         start_limits_add_command(&start.limits, read->exec, read->n_exec);
-        for (size_t i = 0; i < read->n_exec; i++)
-                start_read_word(&start, read->exec[i]);
+        for (size_t i = 0; i < read->n_exec; i++) {
+                _cleanup_free_ char *copy = strdup(read->exec[i]);
+                char *rest = NULL;
+
+                hash_text(&start.hash, read->exec[i]);
+                /* `/bin/bash -c '/data/tidb-4000/scripts/run_tidb.sh'`: a path may be a word, or in
+                 * one. */
+                for (char *path = copy ? strtok_r(copy, WORD_ENDS, &rest) : NULL; path;
+                     path = strtok_r(NULL, WORD_ENDS, &rest))
+                        if (path[0] == '/')
+                                start_read_script(&start, path);
+        }
         hash_file(&start.hash, read->fragment);
         /* Those of `systemctl set-property`, and ours, are not about its start. */
         for (size_t i = 0; i < read->n_drop_ins; i++)
@@ -657,46 +643,46 @@ void unit_start_note(Unit *u, const BusUnit *read) {
 
 /* --- how it went --- */
 
-static bool is_failure(const char *state) {
+static bool state_is_failure(const char *state) {
         return strcmp(state, "failed") == 0 || strcmp(state, "auto-restart") == 0;
 }
 
-static bool is_end(const char *state) {
-        return is_failure(state) || strcmp(state, "inactive") == 0;
+static bool state_is_end(const char *state) {
+        return state_is_failure(state) || strcmp(state, "inactive") == 0;
 }
 
 /* A start that nobody saw has just gone by. */
-static bool is_young(const Unit *u) {
+static bool start_is_young(const Unit *u) {
         return u->started_usec == 0 || clock_monotonic_usec() < u->started_usec + UNIT_START_USEC;
 }
 
 bool unit_start_is_watched(const Unit *u) {
-        return u->place.known && unit_is_prepared(u) && is_young(u);
+        return u->place.known && unit_is_prepared(u) && start_is_young(u);
 }
 
-static void unit_note_start(Unit *u, uint64_t usec) {
+static void start_note(Unit *u, uint64_t usec) {
         u->started_usec = usec;
         u->start_inside = unit_is_prepared(u);
 }
 
-static bool began_inside(const Unit *u) {
+static bool start_began_inside(const Unit *u) {
         return u->started_usec == 0 ? unit_is_prepared(u) : u->start_inside;
 }
 
 /* It failed soon after its start. True: perhaps because of values of ours. */
-static bool unit_judge(Unit *u, bool inside) {
+static bool start_judge(Unit *u, bool inside) {
         if (!inside)
                 unit_start_forgive(u);
         return inside;
 }
 
 bool unit_start_note_state(Unit *u, const char *active_state) {
-        const bool seen = u->started_usec != 0, young = u->place.known && is_young(u),
-                   inside = began_inside(u);
+        const bool seen = u->started_usec != 0, young = u->place.known && start_is_young(u),
+                   inside = start_began_inside(u);
 
-        if (!is_end(active_state)) {
+        if (!state_is_end(active_state)) {
                 if (!seen)
-                        unit_note_start(u, clock_monotonic_usec());
+                        start_note(u, clock_monotonic_usec());
                 return false;
         }
         u->started_usec = 0;
@@ -704,30 +690,30 @@ bool unit_start_note_state(Unit *u, const char *active_state) {
         if (!seen)
                 return false; /* or a signal of another property: the read tells */
         u->end_judged = true;
-        return is_failure(active_state) && young && unit_judge(u, inside);
+        return state_is_failure(active_state) && young && start_judge(u, inside);
 }
 
 bool unit_start_note_read(Unit *u, const BusUnit *read) {
         const char *state = read->active_state;
         /* Not by the time of its last change, which its states within a wait for a restart have
          * too. */
-        const bool ended = u->place.known && is_failure(state) && !u->end_judged &&
+        const bool ended = u->place.known && state_is_failure(state) && !u->end_judged &&
                            read->begun_usec != u->begun_usec;
         /* systemd counts a restart when it begins: one whose end was seen is no news. */
         const bool again = u->place.known && read->n_restarts > u->n_restarts && !u->end_seen;
-        const bool too_soon = is_young(u) && (ended || again), inside = began_inside(u);
+        const bool too_soon = start_is_young(u) && (ended || again), inside = start_began_inside(u);
 
         u->begun_usec = read->begun_usec;
         u->n_restarts = read->n_restarts;
-        u->end_seen = is_end(state);
+        u->end_seen = state_is_end(state);
         u->end_judged = false;
-        if (is_end(state))
+        if (state_is_end(state))
                 u->started_usec = 0;
         else if (u->started_usec == 0 || again)
-                unit_note_start(u, read->active_usec != 0 && strcmp(state, "active") == 0
-                                           ? read->active_usec
-                                           : clock_monotonic_usec());
-        return too_soon && unit_judge(u, inside);
+                start_note(u, read->active_usec != 0 && strcmp(state, "active") == 0
+                                      ? read->active_usec
+                                      : clock_monotonic_usec());
+        return too_soon && start_judge(u, inside);
 }
 
 void unit_start_forgive(Unit *u) {

@@ -10,51 +10,22 @@
 
 /* --- the list --- */
 
-static size_t position(const Units *units, const char *name) {
+static size_t unit_list_position(const Units *units, const char *name) {
         return ARRAY_LOWER_BOUND(units->n_units, k, strcmp(units->units[k]->place.name, name) < 0);
 }
 
 static Unit *unit_list_find(const Units *units, const char *name) {
-        size_t i = position(units, name);
+        size_t i = unit_list_position(units, name);
 
         return i < units->n_units && strcmp(units->units[i]->place.name, name) == 0
                        ? units->units[i]
                        : NULL;
 }
 
-static Unit *add(Units *units, const char *name) {
-        size_t i = position(units, name);
-        Unit *u;
-
-        if (ARRAY_RESERVE(units->units, units->allocated, units->n_units + 1) < 0 ||
-            unit_new(units, name, &u) < 0)
-                return NULL; /* the next scan tries again */
-        (void)ARRAY_INSERT(units->units, units->n_units, units->allocated, i, &u);
-        if (unit_watch(u) < 0)
-                journal_log(&units->host->journal, LOG_DEBUG, NULL, "%s cannot be followed", name);
-        return u;
-}
-
-/* Removes units that no policy matches any more, once their own values are restored. */
-static void unit_list_forget(Units *units) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < units->n_units; i++) {
-                Unit *u = units->units[i];
-
-                if (!u->call && !unit_is_prepared(u) &&
-                    !known_unit_is_named(&units->host->policies, u->place.name)) {
-                        unit_free(u);
-                        host_queue(units->host, HOST_WORK_PLAN);
-                } else {
-                        units->units[n++] = u;
-                }
-        }
-        units->n_units = n;
-}
-
-/* Adds a unit if a policy matches its name. NULL: no policy does. */
+/* Adds a unit if a policy matches its name. NULL: no policy does, or there is no memory: the next
+ * scan tries again. */
 static Unit *unit_list_get(Units *units, const char *name) {
+        const size_t at = unit_list_position(units, name);
         Unit *u = unit_list_find(units, name);
 
         if (u)
@@ -62,7 +33,13 @@ static Unit *unit_list_get(Units *units, const char *name) {
         if (!known_unit_is_service(name) || !known_unit_is_named(&units->host->policies, name) ||
             (units->own_unit && strcmp(name, units->own_unit) == 0))
                 return NULL;
-        return add(units, name);
+        if (ARRAY_RESERVE(units->units, units->allocated, units->n_units + 1) < 0 ||
+            unit_new(units, name, &u) < 0)
+                return NULL;
+        (void)ARRAY_INSERT(units->units, units->n_units, units->allocated, at, &u);
+        if (unit_watch(u) < 0)
+                journal_log(&units->host->journal, LOG_DEBUG, NULL, "%s cannot be followed", name);
+        return u;
 }
 
 /* --- lists --- */
@@ -130,27 +107,12 @@ static void list_units(Units *units, char *const *globs, BusListReply reply) {
                 units->n_lists++;
 }
 
-static void list_patterns(Units *units, bool files) {
-        _cleanup_unit_patterns_ UnitPatterns p = { 0 };
-
-        if (known_unit_patterns(&units->host->policies, &p) < 0)
-                return;
-        for (size_t i = 0; i < p.names.n_words; i++) {
-                Unit *u = unit_list_get(units, p.names.words[i]);
-
-                if (u && !u->place.known && !u->call)
-                        unit_reconcile(u);
-        }
-        list_units(units, p.globs.words, on_listed);
-        if (files && p.globs.words &&
-            bus_manager_list_unit_files(&units->bus, p.globs.words, on_listed, units) >= 0)
-                units->n_lists++;
-}
-
 /* Known units, those that policies name, and all loaded units and unit files that match. systemd
  * walks its folders for this, so it is not done in every scan. Units that are known by name go
  * first: their start may be imminent. */
 static void unit_list_reconcile_all(Units *units) {
+        _cleanup_unit_patterns_ UnitPatterns p = { 0 };
+
         if (!units->subscribed)
                 return;
         units->gathering = true;
@@ -163,20 +125,19 @@ static void unit_list_reconcile_all(Units *units) {
                 else
                         unit_reconcile(u);
         }
-        if (units_enforce(units))
-                list_patterns(units, true);
+        if (units_enforce(units) && known_unit_patterns(&units->host->policies, &p) >= 0) {
+                for (size_t i = 0; i < p.names.n_words; i++) {
+                        Unit *u = unit_list_get(units, p.names.words[i]);
+
+                        if (u && !u->place.known && !u->call)
+                                unit_reconcile(u);
+                }
+                list_units(units, p.globs.words, on_listed);
+                if (p.globs.words &&
+                    bus_manager_list_unit_files(&units->bus, p.globs.words, on_listed, units) >= 0)
+                        units->n_lists++;
+        }
         unit_list_settle(units);
-}
-
-/* A unit that systemd loaded for the first time, often because it is being started. Reads the state
- * first, and only a unit that stays loaded is read in full: reading loads a unit,
- * whose signal would cause the next read, without end. */
-static void unit_list_ask(Units *units, const char *name) {
-        char *globs[] = { (char *)name, NULL };
-
-        if (unit_list_find(units, name) ||
-            (known_unit_is_service(name) && known_unit_is_named(&units->host->policies, name)))
-                list_units(units, globs, on_listed);
 }
 
 /* The cheap part of it, which makes systemd load nothing: loaded units that match, and known units
@@ -222,17 +183,6 @@ static const char *const FOLDERS[UNITS_FOLDERS] = {
 
 /* --- signals --- */
 
-static void on_subscribed(Units *units) {
-        units->subscribed = true;
-        if (units->loss_logged)
-                journal_log(&units->host->journal, LOG_INFO, NULL,
-                            "connected to systemd on D-Bus again");
-        units->loss_logged = false;
-        for (size_t i = 0; i < units->n_units; i++)
-                (void)unit_watch(units->units[i]);
-        unit_list_reconcile_all(units);
-}
-
 /* A new file is noticed before systemd loads it, which leaves time to prepare a unit that is
  * started immediately after the reload. systemd decides which files count and what they contain. */
 static int on_unit_file(_unused_ sd_event_source *source, const struct inotify_event *event,
@@ -249,17 +199,7 @@ static int on_unit_file(_unused_ sd_event_source *source, const struct inotify_e
         return 0;
 }
 
-/* Where a folder cannot be watched, systemd's own signals have to do. */
-static void watch_unit_files(Units *units) {
-        /* Not IN_CREATE: systemd would load the unit from a file that is still empty. */
-        for (size_t i = 0; i < ELEMENTSOF(FOLDERS); i++)
-                if (sd_event_add_inotify(units->host->event, &units->folders[i], FOLDERS[i],
-                                         IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR, on_unit_file,
-                                         units) < 0)
-                        units->folders[i] = NULL;
-}
-
-static void try_later(Units *units) {
+static void units_try_later(Units *units) {
         units->subscribed = false;
         if (!units->loss_logged)
                 journal_log(&units->host->journal, LOG_NOTICE, NULL,
@@ -271,15 +211,23 @@ static void try_later(Units *units) {
 
 static void on_bus_event(BusEvent event, const char *name, const char *active_state,
                          void *userdata) {
+        char *globs[] = { (char *)name, NULL };
         Units *units = userdata;
         Unit *u = name ? unit_list_find(units, name) : NULL;
 
         switch (event) {
         case BUS_EVENT_SUBSCRIBED:
-                on_subscribed(units);
+                units->subscribed = true;
+                if (units->loss_logged)
+                        journal_log(&units->host->journal, LOG_INFO, NULL,
+                                    "connected to systemd on D-Bus again");
+                units->loss_logged = false;
+                for (size_t i = 0; i < units->n_units; i++)
+                        (void)unit_watch(units->units[i]);
+                unit_list_reconcile_all(units);
                 break;
         case BUS_EVENT_LOST:
-                try_later(units);
+                units_try_later(units);
                 break;
         case BUS_EVENT_RELOADING:
                 units->host->units_reload_usec = clock_monotonic_usec() + RELOAD_USEC;
@@ -292,7 +240,12 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
                 undo_admin_read_all(units->undo);
                 break;
         case BUS_EVENT_UNIT_NEW:
-                unit_list_ask(units, name);
+                /* A unit that systemd loaded for the first time, often because it is being started.
+                 * Reads the state first, and only a unit that stays loaded is read in full: reading
+                 * loads a unit, whose signal would cause the next read, without end. */
+                if (u || (known_unit_is_service(name) &&
+                          known_unit_is_named(&units->host->policies, name)))
+                        list_units(units, globs, on_listed);
                 break;
         case BUS_EVENT_JOB_REMOVED:
                 if (u && u->idle)
@@ -305,7 +258,7 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
         }
 }
 
-static int open_bus(Units *units) {
+static int units_open_bus(Units *units) {
         bus_manager_close(&units->bus);
         units->n_lists = 0;
         return bus_manager_open(&units->bus, units->host->event, on_bus_event, units);
@@ -314,14 +267,14 @@ static int open_bus(Units *units) {
 static int on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Units *units = userdata;
 
-        if (open_bus(units) < 0)
-                try_later(units);
+        if (units_open_bus(units) < 0)
+                units_try_later(units);
         return 0;
 }
 
 /* --- called by a pass and by binding --- */
 
-static bool is_busy(const Units *units) {
+static bool units_are_busy(const Units *units) {
         if (!units->bus.bus || units->loss_logged)
                 return false;
         for (size_t i = 0; i < units->n_units; i++)
@@ -341,7 +294,7 @@ static void on_script(_unused_ const ProcessId *process, _unused_ WorkerJob job,
         undo_admin_read_late(units->undo);
 }
 
-static int begin(Units *units) {
+static int units_begin(Units *units) {
         int r;
 
         workers_on_answer(units->host->workers, WORKER_SCRIPT, on_script, units);
@@ -349,9 +302,15 @@ static int begin(Units *units) {
         r = event_source_add_off(units->host->event, &units->retry, 0, on_retry, units);
         if (r < 0)
                 return r;
-        watch_unit_files(units);
-        if (open_bus(units) < 0)
-                try_later(units);
+        /* Not IN_CREATE: systemd would load the unit from a file that is still empty. Where a
+         * folder cannot be watched, systemd's own signals have to do. */
+        for (size_t i = 0; i < ELEMENTSOF(FOLDERS); i++)
+                if (sd_event_add_inotify(units->host->event, &units->folders[i], FOLDERS[i],
+                                         IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR, on_unit_file,
+                                         units) < 0)
+                        units->folders[i] = NULL;
+        if (units_open_bus(units) < 0)
+                units_try_later(units);
         return 0;
 }
 
@@ -368,7 +327,7 @@ int units_start(Units *units) {
 
         if (!units_enforce(units))
                 return 0;
-        r = begin(units);
+        r = units_begin(units);
         if (r >= 0)
                 r = event_source_add_after(units->host->event, &units->start_timer,
                                            FIRST_TIMEOUT_USEC, on_start_timeout, units);
@@ -385,7 +344,7 @@ void units_follow_event(Units *units) {
                 for (size_t i = 0; i < units->n_units; i++)
                         unit_note_release(units->units[i]);
         unit_list_settle(units);
-        units->starting = units->starting && is_busy(units);
+        units->starting = units->starting && units_are_busy(units);
 }
 
 void units_follow_plan(Units *units) {
@@ -410,7 +369,7 @@ void units_done(Units *units) {
 void units_reload(Units *units) {
         if (!units->retry) {
                 if (units_enforce(units))
-                        (void)begin(units);
+                        (void)units_begin(units);
                 return;
         }
         for (size_t i = 0; i < units->n_units; i++) {
@@ -422,6 +381,7 @@ void units_reload(Units *units) {
 
 void units_scan(Units *units) {
         const uint64_t now = clock_monotonic_usec();
+        size_t n = 0;
 
         if (!units->subscribed || !units_enforce(units) || units->n_lists > 0)
                 return;
@@ -433,7 +393,19 @@ void units_scan(Units *units) {
                 else
                         unit_decide(u);
         }
-        unit_list_forget(units);
+        /* Removes units that no policy matches any more, once their own values are restored. */
+        for (size_t i = 0; i < units->n_units; i++) {
+                Unit *u = units->units[i];
+
+                if (!u->call && !unit_is_prepared(u) &&
+                    !known_unit_is_named(&units->host->policies, u->place.name)) {
+                        unit_free(u);
+                        host_queue(units->host, HOST_WORK_PLAN);
+                } else {
+                        units->units[n++] = u;
+                }
+        }
+        units->n_units = n;
         unit_list_scan(units);
 }
 
