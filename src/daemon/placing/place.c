@@ -62,23 +62,19 @@ static NodeSet adopt(const Placing *placing, const CpuSet *cpus, const CpuSet *a
         return placement_adopted_nodes(&bound, &placing->reserved);
 }
 
-/* Thread masks count for processes that ran before the daemon: the daemon has not bound a process
- * that has just started. */
-static int read_cpus(const Placing *placing, const Instance *i, CpuSet *ret) {
-        const Members members = instance_members(i, &placing->host->sysroot);
-
-        return placing->host->ready ? members_read_unit_cpus(&members, ret)
-                                    : members_read_cpus(&members, ret);
-}
-
 static NodeSet adopt_running(const Placing *placing, Instance *i) {
         const PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
+        const Members members = instance_members(i, &placing->host->sysroot);
         CpuSet cpus;
+        int r;
 
         if (unit && unit->planned.known)
                 return unit->planned.placement.nodes;
-        return read_cpus(placing, i, &cpus) < 0 ? (NodeSet){ 0 }
-                                                : adopt(placing, &cpus, &i->allowed_cpus);
+        /* Thread masks count for processes that ran before the daemon: the daemon has not bound a
+         * process that has just started. */
+        r = placing->host->ready ? members_read_unit_cpus(&members, &cpus)
+                                 : members_read_cpus(&members, &cpus);
+        return r < 0 ? (NodeSet){ 0 } : adopt(placing, &cpus, &i->allowed_cpus);
 }
 
 /* --- instances and units --- */
@@ -92,27 +88,20 @@ static bool is_explicit(const Instance *i) {
                match_instance(i->policy, i->unit, i->ports, i->n_ports);
 }
 
-/* An average over its whole life changes slowly, and each start of any instance makes a plan of
- * all.
- */
-static void read_cpus_used(const Placing *placing, Instance *i) {
+void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
         const Members members = instance_members(i, &placing->host->sysroot);
+        const UndoRecord *limit = undo_limit_of(i);
         const uint64_t now = clock_monotonic_usec();
         Assignment *p = &i->planned;
 
-        if (now < p->cpus_used_due_usec && p->cpus_used_changes == i->n_member_changes)
-                return;
-        i->cpus_used = members_read_cpus_used(&members);
-        p->cpus_used_due_usec = now + CPUS_USED_USEC;
-        p->cpus_used_changes = i->n_member_changes;
-}
-
-void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
-        const UndoRecord *limit = undo_limit_of(i);
-        const Assignment *p = &i->planned;
-
         read_allowed(placing, i);
-        read_cpus_used(placing, i);
+        /* An average over its whole life changes slowly, and each start of any instance makes a
+         * plan of all. */
+        if (now >= p->cpus_used_due_usec || p->cpus_used_changes != i->n_member_changes) {
+                i->cpus_used = members_read_cpus_used(&members);
+                p->cpus_used_due_usec = now + CPUS_USED_USEC;
+                p->cpus_used_changes = i->n_member_changes;
+        }
         if (placing->pools.n > 0 && i->policy->memory == MEMORY_BIND)
                 sample_huge(placing->sampling, i, &placing->pools, false);
         *ret = placement_instance_of(
@@ -139,14 +128,6 @@ static bool place_awaits_storage(const Placing *placing, const Instance *i) {
                clock_monotonic_usec() < i->first_seen_usec + STORAGE_USEC;
 }
 
-/* The place of a unit near its storage is known once the unit has run: the location of its data is
- * unknown before. */
-static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
-        return policy->place.near == NEAR_STORAGE && !u->planned.known &&
-               id_set_is_empty(&u->now[UNIT_CPUS]) && id_set_is_empty(&policy->place.nodes) &&
-               !match_instance(policy, u->name, NULL, 0);
-}
-
 static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance *ret) {
         const char *reason;
         const Policy *policy;
@@ -156,7 +137,13 @@ static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance 
                 return false;
         policy =
                 known_unit_policy(&placing->host->policies, u->name, u->uid_known, u->uid, &reason);
-        if (!policy || must_run_first(policy, u))
+        if (!policy)
+                return false;
+        /* The place of a unit near its storage is known once the unit has run: the location of its
+         * data is unknown before. */
+        if (policy->place.near == NEAR_STORAGE && !u->planned.known &&
+            id_set_is_empty(&u->now[UNIT_CPUS]) && id_set_is_empty(&policy->place.nodes) &&
+            !match_instance(policy, u->name, NULL, 0))
                 return false;
         u->facts.name = u->label;
         u->facts.unit = u->name;
@@ -224,35 +211,13 @@ bool place_take_change(PlannedUnit *unit) {
 
 /* --- effects of a plan --- */
 
-static void log_warnings(const Placing *placing, const char *name, const Policy *policy,
-                         const PlacementChoice *c, uint32_t before) {
-        const JournalFields fields = { .instance = name, .policy = policy->name };
-        char nodes[ID_SET_LIST_MAX];
-
-        (void)id_set_render_list(&c->placement.nodes, nodes, sizeof(nodes));
-        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++) {
-                const PlacementWarning w = (PlacementWarning)(1u << bit);
-                const char *rule = placement_warning_to_rule(w);
-
-                if (c->warnings & ~before & w)
-                        journal_log(&placing->host->journal, LOG_NOTICE, &fields,
-                                    "%s on node %s: %s%s%s%s", name, nodes,
-                                    placement_warning_to_string(w), *rule ? " (" : "", rule,
-                                    *rule ? ")" : "");
-        }
-}
-
-static bool is_same(const Placement *a, const Placement *b) {
-        return id_set_equal(&a->nodes, &b->nodes) && id_set_equal(&a->cpus, &b->cpus) &&
-               a->memory == b->memory && a->reason == b->reason;
-}
-
 void place_end(Instance *i) {
         free(i->planned.refused);
         i->planned.refused = NULL;
 }
 
-static void note_refusal(Instance *i, const PlacementInstance *in, const PlacementChoice *c) {
+static void assignment_note_refusal(Instance *i, const PlacementInstance *in,
+                                    const PlacementChoice *c) {
         _cleanup_text_ Text text = { 0 };
 
         place_end(i);
@@ -263,12 +228,28 @@ static void note_refusal(Instance *i, const PlacementInstance *in, const Placeme
 }
 
 /* True: the place has changed. */
-static bool note(const Placing *placing, Assignment *p, const PlacementInstance *in,
-                 const PlacementChoice *c) {
-        const bool changed = !p->known || !is_same(&p->placement, &c->placement);
+static bool assignment_take(const Placing *placing, Assignment *p, const PlacementInstance *in,
+                            const PlacementChoice *c) {
+        const JournalFields fields = { .instance = in->name, .policy = in->policy->name };
+        const Placement *before = &p->placement, *now = &c->placement;
+        const bool changed = !p->known || !id_set_equal(&before->nodes, &now->nodes) ||
+                             !id_set_equal(&before->cpus, &now->cpus) ||
+                             before->memory != now->memory || before->reason != now->reason;
+        const uint32_t new_warnings = c->warnings & ~(p->known ? p->warnings : 0);
+        char nodes[ID_SET_LIST_MAX];
 
-        log_warnings(placing, in->name, in->policy, c, p->known ? p->warnings : 0);
-        p->placement = c->placement;
+        (void)id_set_render_list(&now->nodes, nodes, sizeof(nodes));
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++) {
+                const PlacementWarning w = (PlacementWarning)(1u << bit);
+                const char *rule = placement_warning_to_rule(w);
+
+                if (new_warnings & w)
+                        journal_log(&placing->host->journal, LOG_NOTICE, &fields,
+                                    "%s on node %s: %s%s%s%s", in->name, nodes,
+                                    placement_warning_to_string(w), *rule ? " (" : "", rule,
+                                    *rule ? ")" : "");
+        }
+        p->placement = *now;
         /* "Kept" would hide why the instance was placed there. */
         if (c->basis != BASIS_KEPT || !p->known)
                 p->basis = c->basis;
@@ -297,37 +278,27 @@ static void copy_to_unit(const Placing *placing, const Instance *i) {
         (void)strcpy(unit->facts.allowed_by, i->allowed_by);
 }
 
-/* Of each node, as the guard keeps it free. NULL: not known, or there is no memory. */
-static uint64_t *read_headrooms(const Host *h) {
-        uint64_t *bytes =
-                h->high_watermark_bytes ? calloc(h->topology.n_nodes, sizeof(*bytes)) : NULL;
+static void plan_carry_out(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
+        const Host *h = placing->host;
+        /* Of each node, as the guard keeps it free. NULL: not known, or there is no memory. */
+        _cleanup_free_ uint64_t *headrooms =
+                h->high_watermark_bytes ? calloc(h->topology.n_nodes, sizeof(*headrooms)) : NULL;
+        bool may_rise = true;
 
-        for (size_t n = 0; bytes && n < h->topology.n_nodes; n++)
-                bytes[n] = fit_headroom_bytes(h->topology.nodes[n].memory_bytes,
-                                              h->high_watermark_bytes[n]);
-        return bytes;
-}
-
-/* An instance that awaits its storage is in no plan, and has its part of a node again in a moment,
- * as after a restart: nobody's limit rises meanwhile, for a server that starts then would size
- * itself by it. */
-static bool limits_may_rise(const Placing *placing) {
+        for (size_t n = 0; headrooms && n < h->topology.n_nodes; n++)
+                headrooms[n] = fit_headroom_bytes(h->topology.nodes[n].memory_bytes,
+                                                  h->high_watermark_bytes[n]);
+        /* An instance that awaits its storage is in no plan, and has its part of a node again in a
+         * moment, as after a restart: nobody's limit rises meanwhile, for a server that starts then
+         * would size itself by it. */
         REGISTRY_FOREACH(i, placing->registry)
-        if (place_awaits_storage(placing, i))
-                return false;
-        return true;
-}
-
-static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
-        _cleanup_free_ uint64_t *headrooms = read_headrooms(placing->host);
-        const bool may_rise = limits_may_rise(placing);
-
+        may_rise = may_rise && !place_awaits_storage(placing, i);
         for (size_t k = 0; k < in->n; k++) {
                 const PlaceEntry *e = &in->entries[k];
                 Assignment *p = e->instance ? &e->instance->planned : &e->unit->planned;
-                const uint64_t limit = limit_wanted_bytes(&placing->host->topology, headrooms,
-                                                          in->instances, plan->choices, in->n, k);
-                bool changed = note(placing, p, &in->instances[k], &plan->choices[k]);
+                const uint64_t limit = limit_wanted_bytes(&h->topology, headrooms, in->instances,
+                                                          plan->choices, in->n, k);
+                bool changed = assignment_take(placing, p, &in->instances[k], &plan->choices[k]);
 
                 if (may_rise || limit < p->limit_bytes || p->limit_bytes == 0) {
                         changed |= p->limit_bytes != limit;
@@ -339,7 +310,7 @@ static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *p
                 }
                 if (changed)
                         instance_queue(e->instance, WORK_PLACE);
-                note_refusal(e->instance, &in->instances[k], &plan->choices[k]);
+                assignment_note_refusal(e->instance, &in->instances[k], &plan->choices[k]);
                 copy_to_unit(placing, e->instance);
         }
 }
@@ -354,20 +325,11 @@ static PlacementInput input_of(const Placing *placing, const PolicySet *policies
         return input;
 }
 
-static void read_free(Placing *placing, const PlaceInput *in) {
-        const Host *h = placing->host;
-        _cleanup_free_ NodeUse *uses = NULL;
-
-        placing->left_known =
-                h->high_watermark_bytes &&
-                node_use_load(&h->sysroot, &h->topology, h->high_watermark_bytes, &uses) >= 0;
-        if (placing->left_known)
-                placement_fill_free(&h->topology, uses, in->instances, in->n, placing->left_bytes);
-}
-
 static int refresh(Placing *placing) {
         _cleanup_place_input_ PlaceInput in = { 0 };
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+        _cleanup_free_ NodeUse *uses = NULL;
+        const Host *h = placing->host;
         PlacementInput input;
         int r;
 
@@ -383,7 +345,11 @@ static int refresh(Placing *placing) {
         r = place_input_collect(placing, &in);
         if (r < 0)
                 return r;
-        read_free(placing, &in);
+        placing->left_known =
+                h->high_watermark_bytes &&
+                node_use_load(&h->sysroot, &h->topology, h->high_watermark_bytes, &uses) >= 0;
+        if (placing->left_known)
+                placement_fill_free(&h->topology, uses, in.instances, in.n, placing->left_bytes);
         input.free_bytes = placing->left_known ? placing->left_bytes : NULL;
         input.instances = in.instances;
         input.n_instances = in.n;
@@ -391,7 +357,7 @@ static int refresh(Placing *placing) {
         if (r < 0)
                 return r;
         (void)host_take(placing->host, HOST_WORK_PLAN);
-        carry(placing, &in, &plan);
+        plan_carry_out(placing, &in, &plan);
         host_queue(placing->host, HOST_WORK_OWNERS);
         host_queue(placing->host, HOST_WORK_PUBLISH);
         return 0;
@@ -412,9 +378,9 @@ static int plan_alone(const Placing *placing, Instance *i) {
         input.n_instances = 1;
         r = placement_plan_build(&input, &plan);
         if (r >= 0) {
-                if (note(placing, &i->planned, &in, &plan.choices[0]))
+                if (assignment_take(placing, &i->planned, &in, &plan.choices[0]))
                         instance_queue(i, WORK_PLACE);
-                note_refusal(i, &in, &plan.choices[0]);
+                assignment_note_refusal(i, &in, &plan.choices[0]);
         }
         host_queue(placing->host, HOST_WORK_OWNERS);
         return r;
@@ -454,8 +420,8 @@ bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret)
 /* --- what it is made from --- */
 
 /* True: `planned` is of a policy that changes so that its place is chosen again. */
-static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Assignment *planned,
-                        const NodeSet *newly_reserved) {
+static bool assignment_weighs_anew(const Policy *before, const PolicySet *fresh,
+                                   const Assignment *planned, const NodeSet *newly_reserved) {
         return placement_weighs_again(before, before ? policy_set_find(fresh, before->name) : NULL,
                                       &planned->placement.nodes, newly_reserved);
 }
@@ -490,15 +456,16 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
         id_set_subtract(&newly, &reserved);
         REGISTRY_FOREACH(instance, placing->registry) {
                 instance->planned.again |=
-                        weighs_anew(instance->policy, fresh, &instance->planned, &newly);
+                        assignment_weighs_anew(instance->policy, fresh, &instance->planned, &newly);
         }
         for (size_t i = 0; i < placing->n_units; i++) {
                 PlannedUnit *u = placing->units[i];
                 const char *reason;
 
-                u->planned.again |= weighs_anew(known_unit_policy(&placing->host->policies, u->name,
-                                                                  u->uid_known, u->uid, &reason),
-                                                fresh, &u->planned, &newly);
+                u->planned.again |=
+                        assignment_weighs_anew(known_unit_policy(&placing->host->policies, u->name,
+                                                                 u->uid_known, u->uid, &reason),
+                                               fresh, &u->planned, &newly);
         }
         host_queue(placing->host, HOST_WORK_PLAN);
 }

@@ -19,43 +19,34 @@ uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t no
         return bytes;
 }
 
-/* An instance that was bound strictly before its nodes filled up may also count on half of the page
- * cache in use, as the guard does: it would have got that, had it not been widened, and cache that
- * spread while it was away would keep it out for ever. */
-static int read_room(const Placing *placing, const Instance *self, const Node *node,
-                     NodeRoom *ret) {
-        const uint64_t watermark =
-                placing->host->high_watermark_bytes[node - placing->host->topology.nodes];
-        NodeUse use;
-        int r = node_use_read(&placing->host->sysroot, node->id, watermark, &use);
-
-        if (r < 0)
-                return r;
-        *ret = fit_room(node->id, &use);
-        if (self && self->binding.guard.widened)
-                ret->reclaimable_bytes += use.active_file_bytes / 2;
-        ret->promised_bytes = room_promised(placing, self, node->id);
-        return 0;
-}
-
 int room_on(const Placing *placing, const NodeSet *nodes, const Instance *self, NodeRoom **ret,
             size_t *ret_n) {
-        const Topology *topology = &placing->host->topology;
-        _cleanup_free_ NodeRoom *rooms = NULL;
+        const Host *host = placing->host;
+        _cleanup_free_ NodeRoom *rooms = calloc(host->topology.n_nodes, sizeof(*rooms));
         size_t n = 0;
 
-        rooms = calloc(topology->n_nodes, sizeof(*rooms));
         if (!rooms)
                 return -ENOMEM;
-        for (size_t i = 0; i < topology->n_nodes; i++) {
+        for (size_t i = 0; i < host->topology.n_nodes; i++) {
+                const uint32_t node = host->topology.nodes[i].id;
+                NodeUse use;
                 int r;
 
-                if (!id_set_has(nodes, topology->nodes[i].id))
+                if (!id_set_has(nodes, node))
                         continue;
-                r = read_room(placing, self, &topology->nodes[i], &rooms[n]);
-                if (r < 0 && r != -ENODEV)
+                r = node_use_read(&host->sysroot, node, host->high_watermark_bytes[i], &use);
+                if (r == -ENODEV)
+                        continue;
+                if (r < 0)
                         return r;
-                n += r == 0;
+                rooms[n] = fit_room(node, &use);
+                /* An instance that was bound strictly before its nodes filled up may also count on
+                 * half of the page cache in use, as the guard does: it would have got that, had it
+                 * not been widened, and cache that spread while it was away would keep it out for
+                 * ever. */
+                if (self && self->binding.guard.widened)
+                        rooms[n].reclaimable_bytes += use.active_file_bytes / 2;
+                rooms[n++].promised_bytes = room_promised(placing, self, node);
         }
         *ret = TAKE_PTR(rooms);
         *ret_n = n;
@@ -102,8 +93,8 @@ void huge_room_add_others(const Placing *placing, const Instance *self, const No
                 huge_need_add_untouched(need, &other->huge);
 }
 
-static bool lacks(const Placing *placing, const Instance *i, const HugePools *pools,
-                  const NodeSet *nodes, HugeShortage *ret) {
+static bool huge_room_lacks_now(const Placing *placing, const Instance *i, const HugePools *pools,
+                                const NodeSet *nodes, HugeShortage *ret) {
         HugeNeed need = i->huge;
 
         huge_room_add_others(placing, i, nodes, &need);
@@ -114,10 +105,10 @@ bool huge_room_lacks(const Placing *placing, Instance *i, const HugePools *pools
                      const NodeSet *nodes, HugeShortage *ret) {
         sample_huge(placing->sampling, i, pools, false);
         /* It may be that it has touched its pages since they were read. */
-        if (!lacks(placing, i, pools, nodes, ret))
+        if (!huge_room_lacks_now(placing, i, pools, nodes, ret))
                 return false;
         sample_huge(placing->sampling, i, pools, true);
-        return lacks(placing, i, pools, nodes, ret);
+        return huge_room_lacks_now(placing, i, pools, nodes, ret);
 }
 
 bool huge_room_lacks_for_start(const Placing *placing, Instance *i, const HugePools *pools,
