@@ -212,14 +212,16 @@ static int bind_tcp(const char *text, int *ret_fd) {
         return 0;
 }
 
-static int take_passed(Listeners *listeners) {
-        int n = sd_listen_fds(1);
+int listeners_open(const Args *args, Listeners *ret) {
+        static const char prefix[] = "unix:";
+        _cleanup_listeners_ Listeners listeners = { 0 };
+        int r, n = sd_listen_fds(1);
 
         if (n < 0) {
                 SAY("cannot use the sockets that systemd passed: %s", strerror(-n));
                 return n;
         }
-        if ((size_t)n > ELEMENTSOF(listeners->sockets)) {
+        if ((size_t)n > ELEMENTSOF(listeners.sockets)) {
                 SAY("systemd passed %d sockets, more than %u; remove some ListenStream= lines", n,
                     EXPORTER_SOCKETS_MAX);
                 return -EINVAL;
@@ -233,19 +235,8 @@ static int take_passed(Listeners *listeners) {
                 }
                 if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || listen(fd, BACKLOG) < 0)
                         return -errno;
-                listeners->sockets[listeners->n++] = (Listener){ .fd = fd };
+                listeners.sockets[listeners.n++] = (Listener){ .fd = fd };
         }
-        return 0;
-}
-
-int listeners_open(const Args *args, Listeners *ret) {
-        static const char prefix[] = "unix:";
-        _cleanup_listeners_ Listeners listeners = { 0 };
-        int r;
-
-        r = take_passed(&listeners);
-        if (r < 0)
-                return r;
         if (listeners.n + args->n_listen > ELEMENTSOF(listeners.sockets)) {
                 SAY("more than %u sockets in all", EXPORTER_SOCKETS_MAX);
                 return -EINVAL;
