@@ -493,38 +493,7 @@ static int cannot_write(const Fleet *fleet, const char *path, int error) {
         return error;
 }
 
-static int write_host(const Fleet *fleet, const FleetHost *host, int to_fd) {
-        _cleanup_source_file_list_ SourceFileList pinned = { 0 };
-        const SourceFileList *files = &pinned;
-        int r = pin_files(host, fleet->topology.user_units, &pinned);
-
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0) {
-                output_line(stderr,
-                            "note: the policies of host %s do not name the nodes of its instances, "
-                            "because they could not hold together; the daemon places them by the "
-                            "same rules",
-                            host->name);
-                files = &host->class->policies.files;
-        }
-        for (size_t i = 0; i < files->n_files; i++) {
-                const SourceFile *file = &files->files[i];
-                /* What is not a file of its own, as the policies that come with the program, needs
-                 * a name. */
-                _cleanup_free_ char *path =
-                        text_new("hosts/%s/%s", host->name,
-                                 text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml");
-
-                if (!path)
-                        return -ENOMEM;
-                r = dump_write(to_fd, path, file->text, file->size);
-                if (r < 0)
-                        return cannot_write(fleet, path, r);
-        }
-        return 0;
-}
-
+/* The topology, and the policies of each host. */
 static int fleet_write(Fleet *fleet) {
         const char *output = fleet->args->output, *name = basename(fleet->args->tiup_file);
         _cleanup_text_ Text text = { 0 };
@@ -546,10 +515,40 @@ static int fleet_write(Fleet *fleet) {
                 r = dump_write(fd, name, text_string(&text), text.length);
         if (r < 0)
                 return cannot_write(fleet, name, r);
-        for (size_t i = 0; i < fleet->n_hosts && r >= 0; i++)
-                if (fleet->hosts[i].class)
-                        r = write_host(fleet, &fleet->hosts[i], fd);
-        return r;
+
+        for (const FleetHost *host = fleet->hosts; host < fleet->hosts + fleet->n_hosts; host++) {
+                _cleanup_source_file_list_ SourceFileList pinned = { 0 };
+                const SourceFileList *files = &pinned;
+
+                if (!host->class)
+                        continue;
+                r = pin_files(host, fleet->topology.user_units, &pinned);
+                if (r == -ENOMEM)
+                        return r;
+                if (r < 0) {
+                        output_line(stderr,
+                                    "note: the policies of host %s do not name the nodes of its "
+                                    "instances, because they could not hold together; the daemon "
+                                    "places them by the same rules",
+                                    host->name);
+                        files = &host->class->policies.files;
+                }
+                for (size_t i = 0; i < files->n_files; i++) {
+                        const SourceFile *file = &files->files[i];
+                        /* What is not a file of its own, as the policies that come with the
+                         * program, needs a name. */
+                        _cleanup_free_ char *path = text_new(
+                                "hosts/%s/%s", host->name,
+                                text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml");
+
+                        if (!path)
+                                return -ENOMEM;
+                        r = dump_write(fd, path, file->text, file->size);
+                        if (r < 0)
+                                return cannot_write(fleet, path, r);
+                }
+        }
+        return 0;
 }
 /* --- the table --- */
 
