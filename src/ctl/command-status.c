@@ -110,40 +110,6 @@ static void put_sentence(Problems *p, const char *who, const char *next, const S
                 put_problem(p, &who, 1, what.data, NULL, next, false, errors);
 }
 
-static void put_daemon(Problems *p) {
-        const StatusQuestion *q = p->q;
-        const Snapshot *s = q->status;
-
-        if (!q->alive)
-                put_sentence(p, "daemon", "systemctl start tidbnumad", NULL,
-                             "the daemon does not run: bindings are kept, but not watched");
-        else if (!status_file_is_fresh(s, q->now_seconds) && q->no_room)
-                put_sentence(p, "daemon", "free space there; systemctl status tidbnumad", NULL,
-                             "this status is %.0f s old: the daemon runs, but cannot publish, "
-                             "because the file system of %s is full",
-                             q->now_seconds - s->time_seconds, q->runtime_dir);
-        else if (!status_file_is_fresh(s, q->now_seconds))
-                put_sentence(p, "daemon", "journalctl -u tidbnumad", NULL,
-                             "this status is %.0f s old, but the daemon publishes every %.0f s: it "
-                             "may hang",
-                             q->now_seconds - s->time_seconds, s->sample_interval_seconds);
-        if (s->policy_load_success)
-                return;
-        if (!s->policy_in_force)
-                put_sentence(p, "policies", "tidbnumactl validate", s,
-                             "the policy files have errors, and no policy is in force: %zu "
-                             "binding%s of an earlier run %s held and watched, and nothing new "
-                             "is bound",
-                             s->n_adopted, s->n_adopted == 1 ? "" : "s",
-                             s->n_adopted == 1 ? "is" : "are");
-        else
-                put_sentence(p, "policies", "tidbnumactl validate", s,
-                             "the policy files have errors, so the %s",
-                             s->policy_kept
-                                     ? "policies of before the start of the daemon are in force"
-                                     : "previous policies stay in force");
-}
-
 /* What ends the planning without a change depends on what began it. */
 static const char *remedy_of(const Snapshot *s, Reason code) {
         static const char *const modes[N_DAEMON_MODES] = {
@@ -252,12 +218,39 @@ static void put_problems(Problems *p) {
                 { IRQ_STATE_FAILED, "interrupts are not where they were sent",
                   "journalctl -u tidbnumad; tidbnumactl plan --explain lists them" },
         };
-        const Snapshot *s = p->q->status;
+        const StatusQuestion *q = p->q;
+        const Snapshot *s = q->status;
+        const double age = q->now_seconds - s->time_seconds;
 
-        put_daemon(p);
+        if (!q->alive)
+                put_sentence(p, "daemon", "systemctl start tidbnumad", NULL,
+                             "the daemon does not run: bindings are kept, but not watched");
+        else if (!status_file_is_fresh(s, q->now_seconds) && q->no_room)
+                put_sentence(p, "daemon", "free space there; systemctl status tidbnumad", NULL,
+                             "this status is %.0f s old: the daemon runs, but cannot publish, "
+                             "because the file system of %s is full",
+                             age, q->runtime_dir);
+        else if (!status_file_is_fresh(s, q->now_seconds))
+                put_sentence(p, "daemon", "journalctl -u tidbnumad", NULL,
+                             "this status is %.0f s old, but the daemon publishes every %.0f s: it "
+                             "may hang",
+                             age, s->sample_interval_seconds);
+        if (!s->policy_load_success && !s->policy_in_force)
+                put_sentence(p, "policies", "tidbnumactl validate", s,
+                             "the policy files have errors, and no policy is in force: %zu "
+                             "binding%s of an earlier run %s held and watched, and nothing new "
+                             "is bound",
+                             s->n_adopted, s->n_adopted == 1 ? "" : "s",
+                             s->n_adopted == 1 ? "is" : "are");
+        else if (!s->policy_load_success)
+                put_sentence(p, "policies", "tidbnumactl validate", s,
+                             "the policy files have errors, so the %s",
+                             s->policy_kept
+                                     ? "policies of before the start of the daemon are in force"
+                                     : "previous policies stay in force");
         put_complaints(p);
         put_limits(p);
-        if (p->q->n_names > 0)
+        if (q->n_names > 0)
                 return;
         for (size_t i = 0; i < s->n_releases; i++)
                 if (s->releases[i].failure)
@@ -296,13 +289,22 @@ const char *status_mode(const StatusQuestion *q) {
                                                                    : daemon_mode_to_string(s->mode);
 }
 
-/* "7 instances: 6 bound, 1 widened", the worst after those that are bound. */
-static void append_counts(const StatusQuestion *q, Text *text) {
+static void render_daemon(const StatusQuestion *q, Text *text) {
+        const Snapshot *s = q->status;
+        const struct {
+                const char *one, *several;
+                IdView ids;
+        } reserved[] = { { "node", "nodes", ID_VIEW(&s->reserved_nodes) },
+                         { "CPU", "CPUs", ID_VIEW(&s->reserved_cpus) } };
         size_t n_of[N_INSTANCE_STATES] = { 0 }, n = 0, n_shown = 0;
 
-        for (size_t i = 0; i < q->status->n_instances; i++)
-                if (status_is_asked(q, &q->status->instances[i])) {
-                        n_of[q->status->instances[i].state]++;
+        text_append(text, "tidbnumad ");
+        text_append_printable(text, s->version ? s->version : "of unknown version");
+        text_appendf(text, ", %s, ", status_mode(q));
+        /* "7 instances: 6 bound, 1 widened", the worst after those that are bound. */
+        for (size_t i = 0; i < s->n_instances; i++)
+                if (status_is_asked(q, &s->instances[i])) {
+                        n_of[s->instances[i].state]++;
                         n++;
                 }
         text_appendf(text, "%zu instance%s", n, n == 1 ? "" : "s");
@@ -315,20 +317,6 @@ static void append_counts(const StatusQuestion *q, Text *text) {
                 text_appendf(text, "%s%zu %s", n_shown++ > 0 ? ", " : ": ", n_of[state],
                              instance_state_to_string(state));
         }
-}
-
-static void render_daemon(const StatusQuestion *q, Text *text) {
-        const Snapshot *s = q->status;
-        const struct {
-                const char *one, *several;
-                IdView ids;
-        } reserved[] = { { "node", "nodes", ID_VIEW(&s->reserved_nodes) },
-                         { "CPU", "CPUs", ID_VIEW(&s->reserved_cpus) } };
-
-        text_append(text, "tidbnumad ");
-        text_append_printable(text, s->version ? s->version : "of unknown version");
-        text_appendf(text, ", %s, ", status_mode(q));
-        append_counts(q, text);
         text_appendf(text, "; %.0f s ago\n",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
         if (s->backend_reason) {
@@ -366,7 +354,7 @@ static void add_list(Table *table, IdView ids) {
         table_add(table, id_view_render_list(ids, list, sizeof(list)) > 0 ? list : "-");
 }
 
-static void take(Table *table, Text *cell) {
+static void add_cell(Table *table, Text *cell) {
         if (cell->length == 0)
                 text_append(cell, "-");
         table_add_text(table, cell);
@@ -412,10 +400,10 @@ static void add_instance(const StatusQuestion *q, Table *table, const InstanceIn
                 append_memory_by_node(i, cell);
         else if (i->n_memory > 0)
                 plan_words_bytes(bytes, cell);
-        take(table, cell);
+        add_cell(table, cell);
         if (!isnan(i->remote_ratio))
                 text_appendf(cell, "%.1f %%", i->remote_ratio * 100);
-        take(table, cell);
+        add_cell(table, cell);
 
         if (i->state == INSTANCE_MOVING && i->pending_bytes > 0) {
                 plan_words_bytes(i->pending_bytes, cell);
@@ -433,13 +421,6 @@ static void add_instance(const StatusQuestion *q, Table *table, const InstanceIn
                 text_appendf(cell, "%sbound by affinity, because %s", cell->length > 0 ? "; " : "",
                              i->bound_by_reason);
         table_add_text(table, cell);
-}
-
-/* A unit that systemd does not have is shown to who asks for it. */
-static bool unit_is_row(const StatusQuestion *q, const UnitInfo *u) {
-        return !status_unit_runs(q->status, u) && unit_is_asked(q, u) &&
-               (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
-                status_unit_is_problem(u));
 }
 
 /* A unit without an instance, under the name that its instance would have; and what starts next in
@@ -488,9 +469,16 @@ static void render_instances(const StatusQuestion *q, Text *text) {
         for (size_t i = 0; i < q->status->n_instances; i++)
                 if (status_is_asked(q, &q->status->instances[i]))
                         add_instance(q, &table, &q->status->instances[i], &cell);
-        for (size_t i = 0; i < q->status->n_units; i++)
-                if (unit_is_row(q, &q->status->units[i]))
-                        add_unit(&table, &q->status->units[i], &cell);
+        for (size_t i = 0; i < q->status->n_units; i++) {
+                const UnitInfo *u = &q->status->units[i];
+
+                if (status_unit_runs(q->status, u) || !unit_is_asked(q, u))
+                        continue;
+                /* A unit that systemd does not have is shown to who asks for it. */
+                if (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
+                    status_unit_is_problem(u))
+                        add_unit(&table, u, &cell);
+        }
         table_render(&table, q->width, text);
         if (text->error == 0 && text->length == before + 1)
                 text_appendf(text, "%s\n", status_no_instances(q->status));
@@ -516,7 +504,7 @@ static void render_devices(const StatusQuestion *q, Text *text) {
                         if (d->vectors[state] > 0)
                                 text_appendf(&cell, "%s%" PRIu64 " %s", cell.length > 0 ? ", " : "",
                                              d->vectors[state], irq_state_to_string(state));
-                take(&table, &cell);
+                add_cell(&table, &cell);
                 add_list(&table, ID_VIEW(&d->cpus));
                 table_add(&table, d->reason);
         }
@@ -805,26 +793,6 @@ static int print_json(const StatusQuestion *q) {
         return output_json(&text);
 }
 
-static int exit_of(const StatusQuestion *q) {
-        if (!q->alive || !status_file_is_fresh(q->status, q->now_seconds))
-                return COMMAND_EXIT_NO_DAEMON;
-        for (size_t i = 0; i < q->status->n_instances; i++)
-                if (status_is_asked(q, &q->status->instances[i]) &&
-                    !status_is_at_rest(&q->status->instances[i]))
-                        return COMMAND_EXIT_REFUSED;
-        for (size_t i = 0; i < q->status->n_units; i++)
-                if (unit_is_asked(q, &q->status->units[i]) &&
-                    status_unit_is_problem(&q->status->units[i]))
-                        return COMMAND_EXIT_REFUSED;
-        for (size_t i = 0; i < q->status->irq.n_devices && q->n_names == 0; i++)
-                if (q->status->irq.devices[i].vectors[IRQ_STATE_CONTESTED] +
-                            q->status->irq.devices[i].vectors[IRQ_STATE_FAILED] >
-                    0)
-                        return COMMAND_EXIT_REFUSED;
-        return !q->status->policy_load_success || q->status->n_releases > 0 ? COMMAND_EXIT_REFUSED
-                                                                            : EXIT_SUCCESS;
-}
-
 int command_status(const Args *args) {
         _cleanup_status_ Snapshot status = { 0 };
         StatusQuestion q = { .status = &status,
@@ -855,5 +823,24 @@ int command_status(const Args *args) {
                                 status_history_render(status.instances[i].name, &text);
                 r = output_text(&text);
         }
-        return r < 0 ? r : exit_of(&q);
+        if (r < 0)
+                return r;
+
+        if (!q.alive || !status_file_is_fresh(&status, q.now_seconds))
+                return COMMAND_EXIT_NO_DAEMON;
+        for (size_t i = 0; i < status.n_instances; i++)
+                if (status_is_asked(&q, &status.instances[i]) &&
+                    !status_is_at_rest(&status.instances[i]))
+                        return COMMAND_EXIT_REFUSED;
+        for (size_t i = 0; i < status.n_units; i++)
+                if (unit_is_asked(&q, &status.units[i]) && status_unit_is_problem(&status.units[i]))
+                        return COMMAND_EXIT_REFUSED;
+        for (size_t i = 0; i < status.irq.n_devices && q.n_names == 0; i++) {
+                const uint64_t *vectors = status.irq.devices[i].vectors;
+
+                if (vectors[IRQ_STATE_CONTESTED] + vectors[IRQ_STATE_FAILED] > 0)
+                        return COMMAND_EXIT_REFUSED;
+        }
+        return !status.policy_load_success || status.n_releases > 0 ? COMMAND_EXIT_REFUSED
+                                                                    : EXIT_SUCCESS;
 }
