@@ -63,7 +63,7 @@ static uint64_t remote_bytes(const InstanceInfo *i) {
 /* --- lines --- */
 
 /* Puts one line, cut at the right edge. */
-static void put(Screen *s, const char *line, const char *color) {
+static void put_line(Screen *s, const char *line, const char *color) {
         unsigned column = 0;
         size_t n = 0;
 
@@ -81,16 +81,8 @@ static void put(Screen *s, const char *line, const char *color) {
 static void put_text(Screen *s, Text *line, const char *color) {
         if (line->error < 0)
                 s->text->error = line->error;
-        put(s, text_string(line), color);
+        put_line(s, text_string(line), color);
         text_reset(line);
-}
-
-static unsigned count_lines(const Text *lines) {
-        unsigned n = 0;
-
-        for (const char *p = lines->data; p && *p; p++)
-                n += *p == '\n';
-        return n;
 }
 
 /* Puts at most `most` lines of a text. */
@@ -120,21 +112,6 @@ static void put_header(Screen *s, size_t first, size_t n_shown, size_t n) {
         text_appendf(&line, ", by %s | q, s sort, i %s", sorts[s->view->sort],
                      s->view->detail ? "back" : "view");
         put_text(s, &line, REVERSE);
-}
-
-/* What does not fit is counted in the last line. */
-static void put_problems(Screen *s, const Text *lines) {
-        const unsigned n = count_lines(lines);
-        _cleanup_text_ Text more = { 0 };
-
-        if (n == 0)
-                return;
-        put_lines(s, lines, n > PROBLEM_LINES ? PROBLEM_LINES - 1 : n);
-        if (n > PROBLEM_LINES) {
-                text_appendf(&more, "  … %u more lines: tidbnumactl status", n - PROBLEM_LINES + 1);
-                put_text(s, &more, NULL);
-        }
-        put(s, "", NULL);
 }
 
 /* --- instances --- */
@@ -214,7 +191,7 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
                 put_instance(s, sorted[i], name,
                              i == (s->view->selected < n ? s->view->selected : n - 1));
         if (n == 0)
-                put(s, status_no_instances(status), NULL);
+                put_line(s, status_no_instances(status), NULL);
 }
 
 /* --- nodes --- */
@@ -228,8 +205,8 @@ static void put_nodes(Screen *s) {
                 return;
         }
 
-        put(s, "", NULL);
-        put(s, " NODE       FREE      TOTAL  SOFTIRQ", NULL);
+        put_line(s, "", NULL);
+        put_line(s, " NODE       FREE      TOTAL  SOFTIRQ", NULL);
         for (size_t i = 0; i < s->view->n_nodes; i++) {
                 const size_t n_left = s->view->n_nodes - i, room = s->view->rows - s->used;
                 const TopNode *n = &s->view->nodes[i];
@@ -250,13 +227,22 @@ static void put_nodes(Screen *s) {
         }
 }
 
+static unsigned count_lines(const Text *lines) {
+        unsigned n = 0;
+
+        for (const char *p = lines->data; p && *p; p++)
+                n += *p == '\n';
+        return n;
+}
+
 void top_view_render(const TopView *view, Text *text) {
         const Snapshot *f = view->question->status;
         _cleanup_free_ const InstanceInfo **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
-        _cleanup_text_ Text page = { 0 }, problems = { 0 }, lines = { 0 };
+        _cleanup_text_ Text page = { 0 }, problems = { 0 }, lines = { 0 }, more = { 0 };
         Screen s = { .view = view, .text = text };
         size_t n = 0, first, n_shown, room, selected, left, nodes;
         TopSort sort = view->sort;
+        unsigned n_problems;
 
         if (!sorted) {
                 text->error = -ENOMEM;
@@ -285,7 +271,8 @@ void top_view_render(const TopView *view, Text *text) {
                 output_fit(&(Text){ .data = problems.data + 1, .length = problems.length - 1 },
                            view->columns, false, true, &lines);
         /* Instances get half of the lines at least, nodes the rest, or one that counts them. */
-        left = count_lines(&lines) > PROBLEM_LINES ? PROBLEM_LINES : count_lines(&lines);
+        n_problems = count_lines(&lines);
+        left = n_problems > PROBLEM_LINES ? PROBLEM_LINES : n_problems;
         left = view->rows > left + 2 ? view->rows - left - 1 - (left > 0) : 1;
         nodes = view->n_nodes > 0 ? view->n_nodes + 2 : 0;
         if (n + 1 + nodes > left) {
@@ -299,7 +286,15 @@ void top_view_render(const TopView *view, Text *text) {
         n_shown = n < room ? n : room;
         first = selected >= room ? selected - room + 1 : 0;
         put_header(&s, first, n_shown, n);
-        put_problems(&s, &lines);
+        if (n_problems > PROBLEM_LINES) { /* what does not fit is counted in the last line */
+                put_lines(&s, &lines, PROBLEM_LINES - 1);
+                text_appendf(&more, "  … %u more lines: tidbnumactl status",
+                             n_problems - PROBLEM_LINES + 1);
+                put_text(&s, &more, NULL);
+        } else
+                put_lines(&s, &lines, n_problems);
+        if (n_problems > 0)
+                put_line(&s, "", NULL);
         put_instances(&s, sorted, n, first, n_shown);
         if (view->n_nodes > 0)
                 put_nodes(&s);
@@ -333,35 +328,6 @@ static void top_done(Top *top) {
 
 /* --- what is shown --- */
 
-static double softirq_ratio(const NodeCounters *before, const NodeCounters *now) {
-        double all = 0;
-
-        if (!before->cpu_known || !now->cpu_known)
-                return (double)NAN;
-        for (NodeMode m = 0; m < N_MODES; m++)
-                all += now->cpu_seconds[m] - before->cpu_seconds[m];
-        return all > 0 ? (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) / all
-                       : (double)NAN;
-}
-
-static int read_nodes(Top *top) {
-        const Topology *t = &top->machine.topology;
-        NodeCounters *former = top->before;
-        int r;
-
-        top->before = top->now;
-        top->now = former;
-        memset(top->now, 0, t->n_nodes * sizeof(*top->now));
-        r = node_load(&top->machine.sysroot, t, &top->times, top->now);
-        for (size_t i = 0; i < t->n_nodes && r >= 0; i++)
-                top->nodes[i] =
-                        (TopNode){ .id = t->nodes[i].id,
-                                   .total_bytes = top->now[i].total_bytes,
-                                   .free_bytes = top->now[i].free_bytes,
-                                   .softirq_ratio = softirq_ratio(&top->before[i], &top->now[i]) };
-        return r;
-}
-
 /* Clears the rest of each line instead of the screen, to avoid flicker. */
 static int write_screen(const Text *lines) {
         _cleanup_text_ Text fitting = { 0 }, frame = { 0 };
@@ -393,7 +359,7 @@ static int write_screen(const Text *lines) {
         return frame.error;
 }
 
-static int draw(Top *top) {
+static int top_draw(Top *top) {
         _cleanup_status_ Snapshot status = { 0 };
         _cleanup_text_ Text text = { 0 };
         struct winsize size = { .ws_row = 24, .ws_col = 80 };
@@ -428,7 +394,7 @@ static int draw(Top *top) {
 /* --- keys and signals --- */
 
 /* false: exit. Arrows are ESC [ A and ESC [ B; ESC alone returns from the view of one instance. */
-static bool take_keys(Top *top, const char *keys, size_t n) {
+static bool top_take_keys(Top *top, const char *keys, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 const char key = keys[i];
                 const bool arrow = key == '\x1b' && i + 2 < n && keys[i + 1] == '[';
@@ -450,9 +416,21 @@ static bool take_keys(Top *top, const char *keys, size_t n) {
         return true;
 }
 
+static double softirq_ratio(const NodeCounters *before, const NodeCounters *now) {
+        double all = 0;
+
+        if (!before->cpu_known || !now->cpu_known)
+                return (double)NAN;
+        for (NodeMode m = 0; m < N_MODES; m++)
+                all += now->cpu_seconds[m] - before->cpu_seconds[m];
+        return all > 0 ? (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) / all
+                       : (double)NAN;
+}
+
 static int top_loop(Top *top) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
                                 { .fd = top->signal_fd, .events = POLLIN } };
+        const Topology *t = &top->machine.topology;
         uint64_t next = 0;
         int r;
 
@@ -463,12 +441,25 @@ static int top_loop(Top *top) {
                 ssize_t n;
 
                 if (now >= next) {
+                        NodeCounters *former = top->before;
+
                         next = now + REFRESH_MSEC;
-                        r = read_nodes(top);
+                        top->before = top->now;
+                        top->now = former;
+                        memset(top->now, 0, t->n_nodes * sizeof(*top->now));
+                        r = node_load(&top->machine.sysroot, t, &top->times, top->now);
                         if (r < 0)
                                 return r;
+                        for (size_t i = 0; i < t->n_nodes; i++)
+                                top->nodes[i] = (TopNode){
+                                        .id = t->nodes[i].id,
+                                        .total_bytes = top->now[i].total_bytes,
+                                        .free_bytes = top->now[i].free_bytes,
+                                        .softirq_ratio =
+                                                softirq_ratio(&top->before[i], &top->now[i]),
+                                };
                 }
-                r = draw(top);
+                r = top_draw(top);
                 if (r < 0)
                         return r;
                 r = poll(fds, ELEMENTSOF(fds), (int)(next > now ? next - now : 0));
@@ -481,7 +472,7 @@ static int top_loop(Top *top) {
                 }
                 if (r > 0 && fds[0].revents) {
                         n = read(STDIN_FILENO, keys, sizeof(keys));
-                        if (n <= 0 || !take_keys(top, keys, (size_t)n))
+                        if (n <= 0 || !top_take_keys(top, keys, (size_t)n))
                                 return 0;
                 }
         }
