@@ -165,7 +165,7 @@ static int export_plan(const Situation *s) {
 
 /* Plans interrupts as well. Reminds the operator of `irq`: without it, interrupts of network cards
  * and disks stay on the CPUs of instances. */
-static int load(Situation *s) {
+static int plan_load(Situation *s) {
         int r = situation_load(s);
 
         if (r >= 0 && s->policies->set.n_irqs == 0 && !s->policies->defaults &&
@@ -190,9 +190,9 @@ int command_plan(const Args *args) {
                 return command_plan_fleet(args);
         r = situation_open_machine(args, &machine);
         if (r >= 0)
-                r = load(&s);
+                r = plan_load(&s);
         if (r >= 0 && before)
-                r = load(&after);
+                r = plan_load(&after);
         if (r >= 0 && args->export_path)
                 r = export_plan(&s);
         if (r >= 0)

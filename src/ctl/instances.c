@@ -23,41 +23,34 @@ static bool is_older(const ProcHandle *handle, double time_seconds) {
         return age > clock_realtime_seconds() - time_seconds;
 }
 
-/* Reads what every user may see of a process; its program and unit are those that the daemon
- * published. -ESRCH: the process does not belong to the daemon's instance any more. */
-static int identify_published(const Sysroot *sysroot, const InstanceInfo *published,
-                              double time_seconds, ProcHandle *handle, Process *ret) {
-        ProcStatus status;
-        int r = proc_open(sysroot, published->pid, handle);
-
-        if (r >= 0 && !is_older(handle, time_seconds))
-                r = -ESRCH;
-        if (r >= 0)
-                r = proc_status_read(handle, 0, &status);
-        if (r >= 0)
-                r = proc_cgroup_read(handle, &ret->cgroup);
-        if (r < 0)
-                return r;
-        ret->id = (ProcessId){ .pid = published->pid, .start_ticks = handle->start_ticks };
-        ret->uid = status.uid;
-        ret->exe = strdup(published->exe);
-        ret->unit = published->unit ? strdup(published->unit) : NULL;
-        return ret->exe && (ret->unit || !published->unit) ? 0 : -ENOMEM;
-}
-
+/* Reads what every user may see of a process; its program, unit and data directory are those that
+ * the daemon published. Adds nothing if the process is not the daemon's instance any more. */
 static int add_published(const Sysroot *sysroot, const PolicySet *policies,
                          const InstanceInfo *published, double time_seconds, HostInstances *list) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         const Policy *policy;
+        ProcStatus status;
         HostInstance *o;
         int r;
 
         if (host_instances_find_pid(list, published->pid))
                 return 0;
-        r = identify_published(sysroot, published, time_seconds, &handle, &process);
+        r = proc_open(sysroot, published->pid, &handle);
+        if (r >= 0 && !is_older(&handle, time_seconds))
+                r = -ESRCH;
+        if (r >= 0)
+                r = proc_status_read(&handle, 0, &status);
+        if (r >= 0)
+                r = proc_cgroup_read(&handle, &process.cgroup);
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
+        process.id = (ProcessId){ .pid = published->pid, .start_ticks = handle.start_ticks };
+        process.uid = status.uid;
+        process.exe = strdup(published->exe);
+        process.unit = published->unit ? strdup(published->unit) : NULL;
+        if (!process.exe || (published->unit && !process.unit))
+                return -ENOMEM;
         /* The daemon has matched it with its command line, which only its owner may read. Policies
          * other than the daemon's, as with --policy, are matched with what is visible. */
         policy = policy_set_find(policies, published->policy);
@@ -218,7 +211,7 @@ _printf_(2, 3) static int refuse(char **ret_message, const char *format, ...) {
         return *ret_message ? -EINVAL : -ENOMEM;
 }
 
-static char *strip(char *word) {
+static char *strip_word(char *word) {
         size_t n;
 
         word += strspn(word, " \t");
@@ -244,7 +237,7 @@ static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
         char *size, *rest, *colon, *at;
         uint64_t count = 1;
 
-        word = strip(word);
+        word = strip_word(word);
         size = cut_size(word);
         if (size) {
                 int r = parse_size(size, &ret->need_bytes);

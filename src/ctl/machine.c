@@ -63,10 +63,19 @@ static int open_xml(const char *path, Machine *machine) {
         return set_title(machine, "the machine of ", path);
 }
 
-static int open_sysroot(const char *path, Machine *machine) {
-        const char *shown = path ? path : "/";
-        int r = sysroot_open(path, &machine->sysroot);
+int machine_open(const Args *args, Machine *ret) {
+        const char *topology = args->topology, *path = args->sysroot, *shown = path ? path : "/";
+        int r;
 
+        *ret = MACHINE_NONE;
+        /* A file with XML, and not a description, has a slash, ends with ".xml", or exists. */
+        if (topology && (strchr(topology, '/') || text_ends_with(topology, ".xml") ||
+                         access(topology, F_OK) == 0))
+                return open_xml(topology, ret);
+        if (topology)
+                return machine_open_description(topology, "--topology", ret);
+
+        r = sysroot_open(path, &ret->sysroot);
         if (r < 0) {
                 output_line(stderr,
                             "tidbnumactl: no proc and sys below %s: %s. --sysroot needs the "
@@ -74,7 +83,7 @@ static int open_sysroot(const char *path, Machine *machine) {
                             shown, strerror(-r));
                 return r;
         }
-        r = topology_load(&machine->sysroot, &machine->topology);
+        r = topology_load(&ret->sysroot, &ret->topology);
         if (r < 0) {
                 output_line(stderr,
                             "tidbnumactl: the topology below %s cannot be read: %s. Is "
@@ -82,29 +91,16 @@ static int open_sysroot(const char *path, Machine *machine) {
                             shown, strerror(-r));
                 return r;
         }
-        r = devices_load(&machine->sysroot, &machine->devices);
+        r = devices_load(&ret->sysroot, &ret->devices);
         if (r < 0) {
                 output_line(stderr, "tidbnumactl: the devices below %s cannot be read: %s", shown,
                             strerror(-r));
                 return r;
         }
-        machine->live = !path;
-        machine->runs = true;
-        machine->source.sysroot = &machine->sysroot;
-        return path ? set_title(machine, "the dump ", path) : set_title(machine, "this host", "");
-}
-
-int machine_open(const Args *args, Machine *ret) {
-        const char *topology = args->topology;
-
-        *ret = MACHINE_NONE;
-        if (!topology)
-                return open_sysroot(args->sysroot, ret);
-        /* A file with XML, and not a description, has a slash, ends with ".xml", or exists. */
-        if (strchr(topology, '/') || text_ends_with(topology, ".xml") ||
-            access(topology, F_OK) == 0)
-                return open_xml(topology, ret);
-        return machine_open_description(topology, "--topology", ret);
+        ret->live = !path;
+        ret->runs = true;
+        ret->source.sysroot = &ret->sysroot;
+        return path ? set_title(ret, "the dump ", path) : set_title(ret, "this host", "");
 }
 
 int machine_read_daemon(Machine *machine, const char *runtime_dir) {

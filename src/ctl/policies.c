@@ -75,11 +75,11 @@ int policies_read_file(const char *path, SourceFileList *list, Diagnostics *erro
         return r < 0 ? -EINVAL : source_file_list_add(list, path, text, size);
 }
 
-static int look_up(const char *user, uid_t *ret, _unused_ void *userdata) {
+static int user_look_up(const char *user, uid_t *ret, _unused_ void *userdata) {
         return user_to_uid(user, ret);
 }
 
-static int parse(const Machine *machine, int read_result, Policies *p) {
+static int parse_sources(const Machine *machine, int read_result, Policies *p) {
         int r = policy_set_parse(&p->files, &machine->topology,
                                  machine->runs ? &machine->devices : NULL, &p->set, &p->errors,
                                  &p->warnings);
@@ -87,14 +87,14 @@ static int parse(const Machine *machine, int read_result, Policies *p) {
         if (r < 0)
                 return r;
         if (machine->runs) /* a description of a machine has no users */
-                policy_users_look_up(&p->set, &p->files, &machine->sysroot, look_up, NULL,
+                policy_users_look_up(&p->set, &p->files, &machine->sysroot, user_look_up, NULL,
                                      &p->warnings);
         return p->errors.error < 0 || p->warnings.error < 0 ? -ENOMEM : read_result;
 }
 
 /* From the folders, if there are any, else from the files. */
-static int load(const char *const *dirs, size_t n_dirs, const char *const *paths, size_t n_paths,
-                const Machine *machine, Policies *ret) {
+static int load_sources(const char *const *dirs, size_t n_dirs, const char *const *paths,
+                        size_t n_paths, const Machine *machine, Policies *ret) {
         int worst = 0;
 
         *ret = (Policies){ 0 };
@@ -111,7 +111,7 @@ static int load(const char *const *dirs, size_t n_dirs, const char *const *paths
                         return r;
                 worst = r < 0 ? r : worst;
         }
-        return parse(machine, worst, ret);
+        return parse_sources(machine, worst, ret);
 }
 
 int policies_load(const Args *args, const Machine *machine, Policies *ret) {
@@ -124,15 +124,15 @@ int policies_load(const Args *args, const Machine *machine, Policies *ret) {
                                          args->policy_dirs[i], strerror(errno));
         if (ret->errors.n_messages > 0)
                 return -EINVAL;
-        return load(args->policy_dirs, args->n_policy_dirs, args->policy_files,
-                    args->n_policy_files, machine, ret);
+        return load_sources(args->policy_dirs, args->n_policy_dirs, args->policy_files,
+                            args->n_policy_files, machine, ret);
 }
 
 int policies_load_path(const char *path, const Machine *machine, Policies *ret) {
         struct stat st;
         bool is_dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 
-        return load(&path, is_dir ? 1 : 0, &path, 1, machine, ret);
+        return load_sources(&path, is_dir ? 1 : 0, &path, 1, machine, ret);
 }
 
 int policies_load_defaults(const Machine *machine, const bool *wanted, Policies *ret) {
@@ -158,7 +158,7 @@ int policies_load_defaults(const Machine *machine, const bool *wanted, Policies 
                     : source_file_list_add(&ret->files, "(defaults)", text.data, text.length);
         if (r < 0)
                 return r;
-        r = parse(machine, 0, ret);
+        r = parse_sources(machine, 0, ret);
         diagnostics_done(
                 &ret->warnings); /* warnings about defaults that the operator did not write */
         return r;

@@ -127,8 +127,8 @@ static const InstanceInfo *daemons_of(const Situation *s, const PlacementInstanc
 
 /* The daemon's method; without a daemon, the one that it would choose (binding/reconcile.c), except
  * for limits that only systemd knows. */
-static BindMeans means_of(const Situation *s, const HostInstance *o,
-                          const InstanceInfo *published) {
+static BindMeans bind_means_of(const Situation *s, const HostInstance *o,
+                               const InstanceInfo *published) {
         const BackendTarget target = { .instance = o->name,
                                        .unit = o->unit,
                                        .members = o->members,
@@ -149,7 +149,8 @@ static BindMeans means_of(const Situation *s, const HostInstance *o,
 }
 
 /* What is known of an instance that runs, and the planner's input. */
-static PlacementInstance observe(const Situation *s, HostInstance *o, PlanReportInstance *row) {
+static PlacementInstance observe_instance(const Situation *s, HostInstance *o,
+                                          PlanReportInstance *row) {
         const Topology *topology = &s->machine->topology;
         const Members members = facts_members(&o->facts, &s->machine->sysroot);
         PlacementInstance input;
@@ -162,7 +163,7 @@ static PlacementInstance observe(const Situation *s, HostInstance *o, PlanReport
                 return input;
         }
         row->published = published_of(s, o->name);
-        means = means_of(s, o, row->published);
+        means = bind_means_of(s, o, row->published);
         row->bound_by = bind_method_to_string(means.method);
         row->bound_by_reason = means.why;
         row->memory_policy = o->memory_policy;
@@ -182,7 +183,7 @@ static PlacementInstance observe(const Situation *s, HostInstance *o, PlanReport
         return input;
 }
 
-static int read_free(Situation *s) {
+static int read_free_memory(Situation *s) {
         const Topology *topology = &s->machine->topology;
         _cleanup_free_ uint64_t *watermarks = NULL;
         _cleanup_free_ NodeUse *uses = NULL;
@@ -278,13 +279,13 @@ int situation_plan(Situation *s) {
         for (size_t i = 0; i < n; i++) {
                 HostInstance *o = &s->instances.instances[i];
 
-                s->inputs[i] = observe(s, o, &s->report.instances[i]);
+                s->inputs[i] = observe_instance(s, o, &s->report.instances[i]);
                 if (o->in_turn)
                         text_appendf(&disks, "%s %s on %s", disks.length > 0 ? "," : "", o->name,
                                      o->storage);
         }
         if (s->machine->runs && !s->whole_memory)
-                r = read_free(s);
+                r = read_free_memory(s);
         if (r < 0)
                 return r;
 
