@@ -52,13 +52,6 @@ enum { SAMPLES_WANTED = 30 };
  * Servers with TLS at their status ports are left out: the trial would need the cluster's
  * certificates, and a password of nobody --- */
 
-/* Where a server reports its queries, and by which metrics. Borrowed. */
-typedef struct TrialPort {
-        HttpAddress address;
-        const char *count;    /* NULL: what `duration` counts */
-        const char *duration; /* NULL: it has none */
-} TrialPort;
-
 typedef struct TrialReading {
         bool has_queries;
         double seconds; /* monotonic */
@@ -70,8 +63,9 @@ typedef struct TrialReading {
 
 typedef struct TrialSource {
         const HostInstance *observed; /* borrowed */
-        TrialPort port;
-        Text why; /* why its queries are not known, in words; empty: they are */
+        HttpAddress address;          /* where it reports its queries; AF_UNSPEC: nowhere */
+        const char *count, *duration; /* by which metrics, see `queries`; borrowed */
+        Text why;                     /* why its queries are not known, in words; empty: they are */
         size_t n_missed;
         bool readable; /* `last` is valid */
         TrialReading last, now;
@@ -111,22 +105,22 @@ static const PromMetric *queries_of(const TrialReading *reading) {
 
 static void read_queries(TrialSource *source) {
         PromReader reader = { .handler = take_sample, .userdata = &source->now };
-        const TrialPort *port = &source->port;
         unsigned status = 0;
         int r;
 
-        source->now.count.name = port->count;
-        source->now.duration.name = port->duration;
-        r = http_get(&port->address, "/metrics", &limits, take_bytes, &reader, &status);
+        source->now.count.name = source->count;
+        source->now.duration.name = source->duration;
+        r = http_get(&source->address, "/metrics", &limits, take_bytes, &reader, &status);
         source->now.has_queries = r == 0 && queries_of(&source->now)->found;
         if (source->now.has_queries)
                 return;
         text_reset(&source->why);
         if (r < 0)
-                ask_append_failure(&source->why, &port->address, r, status);
+                ask_append_failure(&source->why, &source->address, r, status);
         else
                 text_appendf(&source->why, "its port %u does not report %s%s",
-                             http_port(&port->address), port->count ? port->count : port->duration,
+                             http_port(&source->address),
+                             source->count ? source->count : source->duration,
                              reader.n_malformed > 0 ? ", and other text than metrics" : "");
 }
 
@@ -153,7 +147,7 @@ static void read_pressure(const Sysroot *sysroot, const HostInstance *o, TrialRe
         ret->memory_pressure_seconds = seconds[1];
 }
 
-static void add(TrialSeries *series, TrialHalf half, double value) {
+static void series_add(TrialSeries *series, TrialHalf half, double value) {
         if (series->n[half] < TRIAL_SAMPLES_MAX)
                 series->values[half][series->n[half]++] = value;
 }
@@ -165,6 +159,8 @@ static void trial_source_sample(TrialSource *source, TrialHalf half, const Insta
         const double seconds = now->seconds - last->seconds;
         const double cpu = now->cpu_seconds - last->cpu_seconds;
         const bool pressure = now->has_pressure && last->has_pressure;
+        const double cpu_pressure = now->cpu_pressure_seconds - last->cpu_pressure_seconds;
+        const double memory_pressure = now->memory_pressure_seconds - last->memory_pressure_seconds;
         double n = NAN, p50 = NAN, p99 = NAN;
 
         if (source->readable) {
@@ -178,19 +174,17 @@ static void trial_source_sample(TrialSource *source, TrialHalf half, const Insta
                         if (!prom_metric_quantile(&last->duration, &now->duration, 0.99, &p99))
                                 p99 = NAN;
                 }
-                add(&ret->series[TRIAL_CPU_PER_QUERY], half, n > 0 && cpu >= 0 ? cpu / n : NAN);
-                add(&ret->series[TRIAL_RATE], half, n / seconds);
-                add(&ret->series[TRIAL_P50], half, p50);
-                add(&ret->series[TRIAL_P99], half, p99);
-                add(&ret->series[TRIAL_CPU], half, cpu >= 0 ? cpu / seconds : NAN);
-                add(&ret->series[TRIAL_CPU_PRESSURE], half,
-                    pressure ? (now->cpu_pressure_seconds - last->cpu_pressure_seconds) / seconds
-                             : NAN);
-                add(&ret->series[TRIAL_MEMORY_PRESSURE], half,
-                    pressure ? (now->memory_pressure_seconds - last->memory_pressure_seconds) /
-                                       seconds
-                             : NAN);
-                add(&ret->series[TRIAL_REMOTE], half, published->remote_ratio);
+                series_add(&ret->series[TRIAL_CPU_PER_QUERY], half,
+                           n > 0 && cpu >= 0 ? cpu / n : NAN);
+                series_add(&ret->series[TRIAL_RATE], half, n / seconds);
+                series_add(&ret->series[TRIAL_P50], half, p50);
+                series_add(&ret->series[TRIAL_P99], half, p99);
+                series_add(&ret->series[TRIAL_CPU], half, cpu >= 0 ? cpu / seconds : NAN);
+                series_add(&ret->series[TRIAL_CPU_PRESSURE], half,
+                           pressure ? cpu_pressure / seconds : NAN);
+                series_add(&ret->series[TRIAL_MEMORY_PRESSURE], half,
+                           pressure ? memory_pressure / seconds : NAN);
+                series_add(&ret->series[TRIAL_REMOTE], half, published->remote_ratio);
         }
         source->last = source->now;
         source->readable = true;
@@ -292,8 +286,8 @@ static void read_softirq(Trial *t, bool first, TrialHalf half) {
                                times[i].iowait + times[i].irq + times[i].softirq + times[i].steal;
                 }
         if (!first && all > t->all_ticks)
-                add(&t->softirq, half,
-                    (double)(softirq - t->softirq_ticks) / (double)(all - t->all_ticks));
+                series_add(&t->softirq, half,
+                           (double)(softirq - t->softirq_ticks) / (double)(all - t->all_ticks));
         t->softirq_ticks = softirq;
         t->all_ticks = all;
 }
@@ -341,7 +335,7 @@ static int read_all(Trial *t, bool first, TrialHalf half) {
                 }
                 r = 0; /* another process of it may end */
                 read_pressure(&t->machine.sysroot, o, &source->now);
-                if (source->port.address.any.sa_family != AF_UNSPEC)
+                if (source->address.any.sa_family != AF_UNSPEC)
                         read_queries(source);
                 source->readable = source->readable && !first;
                 trial_source_sample(source, half, published, &t->all[i]);
@@ -349,7 +343,7 @@ static int read_all(Trial *t, bool first, TrialHalf half) {
         return r;
 }
 
-static int measure(Trial *t, TrialHalf half) {
+static int measure_half(Trial *t, TrialHalf half) {
         const char *what =
                 half == TRIAL_BEFORE ? "Measuring without binding" : "Measuring with binding";
         const uint64_t begin_usec = clock_monotonic_usec();
@@ -477,7 +471,7 @@ static void add_row(Table *table, const char *name, const char *what, TrialMeasu
         table_addf(table, "%+.1f to %+.1f", d->low * 100, d->high * 100);
 }
 
-static int print_text(const Trial *t) {
+static int trial_print_text(const Trial *t) {
         static const char *const headings[] = { "INSTANCE", "MEASURE", "WITHOUT",
                                                 "WITH",     "CHANGE",  "INTERVAL" };
         _cleanup_table_ Table table = { 0 };
@@ -527,7 +521,7 @@ static void put_difference(Json *json, const char *key, const TrialDifference *d
         }
 }
 
-static int print_json(const Trial *t, bool reverted) {
+static int trial_print_json(const Trial *t, bool reverted) {
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
 
@@ -593,14 +587,12 @@ static int find_instances(Trial *t) {
                 /* By the policy, else see ask_address_find(). */
                 metrics = &s->observed->policy->metrics;
                 product = product_of(s->observed->members[0].process.exe, NULL, s->observed->unit);
-                s->port = metrics->port > 0 ? (TrialPort){ .count = metrics->count,
-                                                           .duration = metrics->duration }
-                                            : (TrialPort){ .count = queries[product].count,
-                                                           .duration = queries[product].duration };
+                s->count = metrics->port > 0 ? metrics->count : queries[product].count;
+                s->duration = metrics->port > 0 ? metrics->duration : queries[product].duration;
                 why = ask_address_find(&t->machine.sysroot, s->observed, metrics->port,
-                                       &s->port.address);
+                                       &s->address);
                 if (why) {
-                        s->port.address = (HttpAddress){ .any.sa_family = AF_UNSPEC };
+                        s->address = (HttpAddress){ .any.sa_family = AF_UNSPEC };
                         text_append(&s->why, why);
                 }
         }
@@ -620,7 +612,7 @@ static int check_ports(Trial *t) {
                         continue;
                 output_line(stderr, "note: %s cannot be judged: %s", t->names.words[i],
                             text_string(&s->why));
-                s->port.address.any.sa_family = AF_UNSPEC; /* it would delay the others' samples */
+                s->address.any.sa_family = AF_UNSPEC; /* it would delay the others' samples */
         }
         if (r >= 0 && n == 0) {
                 output_line(stderr, "tidbnumactl: no instance reports its queries, so nothing can "
@@ -696,11 +688,11 @@ int command_trial(const Args *args) {
         if (r >= 0)
                 r = check_ports(&t);
         if (r == 0)
-                r = measure(&t, TRIAL_BEFORE);
+                r = measure_half(&t, TRIAL_BEFORE);
         if (r == 0)
                 r = bind_all(&t);
         if (r == 0)
-                r = measure(&t, TRIAL_AFTER);
+                r = measure_half(&t, TRIAL_AFTER);
         end_progress(&t);
         if (r == 0)
                 r = trial_judge(t.all, t.names.n_words, SEED, &t.judgement);
@@ -712,7 +704,7 @@ int command_trial(const Args *args) {
         worse = t.judgement.verdict == TRIAL_WORSE;
         reverts = worse && args->revert_if_worse;
         ended = control_session_call(args, t.bus, reverts ? "TrialEnd" : "TrialKeep", &t.outcome);
-        r = args->json ? print_json(&t, reverts && ended == 0) : print_text(&t);
+        r = args->json ? trial_print_json(&t, reverts && ended == 0) : trial_print_text(&t);
         if (r < 0 || ended != 0)
                 return r < 0 ? r : ended;
         return worse                                  ? COMMAND_EXIT_WORSE
