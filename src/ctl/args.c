@@ -472,7 +472,7 @@ static int refuse_argument(const Args *args, const char *word) {
 }
 
 /* Options that exclude or need each other. */
-static int check(const Args *args) {
+static int check_options(const Args *args) {
         const char *machine = args->sysroot ? "--sysroot" : args->topology ? "--topology" : NULL;
         const char *other = args->instances     ? "--instances"
                             : args->against     ? "--against"
@@ -599,7 +599,7 @@ int args_parse(Args *args, int argc, char *argv[]) {
                         return refuse_argument(args, words[0]);
         }
         if (r > 0)
-                r = check(args);
+                r = check_options(args);
         if (r < 0)
                 return r;
         if (args->watch)

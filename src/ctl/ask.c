@@ -197,7 +197,7 @@ static int read_until_found(const char *bytes, size_t size, void *userdata) {
         return asked->gomaxprocs > 0 || asked->said.version > 0;
 }
 
-static int collect(const char *bytes, size_t size, void *userdata) {
+static int collect_body(const char *bytes, size_t size, void *userdata) {
         Text *text = userdata;
 
         text_append_bytes(text, bytes, size);
@@ -209,7 +209,7 @@ static json_t *ask_json(Asking *a, const char *path, int *ret_error) {
         _cleanup_text_ Text body = { 0 };
         json_t *root = NULL;
 
-        *ret_error = http_get(&a->address, path, &json_limits, collect, &body, &a->status);
+        *ret_error = http_get(&a->address, path, &json_limits, collect_body, &body, &a->status);
         if (*ret_error >= 0)
                 root = json_loadb(text_string(&body), body.length, 0, NULL);
         if (*ret_error >= 0 && !root)

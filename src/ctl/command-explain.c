@@ -324,7 +324,7 @@ static void render_place(const Situation *s, const PlanReportInstance *row,
         plan_table_criteria(again, 1, text);
 }
 
-static void append_list(const char *what, IdView ids, Text *text) {
+static void append_ids(const char *what, IdView ids, Text *text) {
         char list[ID_SET_LIST_ANY];
 
         if (id_view_render_list(ids, list, sizeof(list)) > 0)
@@ -342,9 +342,9 @@ static void render_unit(const UnitInfo *u, Text *text) {
                 text_append(text, " is active, but no process in it matches its policy");
         else
                 text_append(text, " does not run, and is not prepared for its next start");
-        append_list(": CPUs ", ID_VIEW(&u->cpus), text);
-        append_list(id_set_is_empty(&u->cpus) ? ": memory nodes " : ", memory nodes ",
-                    ID_VIEW(&u->mems), text);
+        append_ids(": CPUs ", ID_VIEW(&u->cpus), text);
+        append_ids(id_set_is_empty(&u->cpus) ? ": memory nodes " : ", memory nodes ",
+                   ID_VIEW(&u->mems), text);
         if (u->memory_limit_bytes > 0)
                 text_appendf(text, "%s memory limit %.0f MiB",
                              id_set_is_empty(&u->cpus) ? ":" : ",",
@@ -362,7 +362,8 @@ static void render_unit(const UnitInfo *u, Text *text) {
         text_append(text, "\n");
 }
 
-static int print_text(const Situation *s, const Found *found, const PlanReportInstance *again) {
+static int explain_print_text(const Situation *s, const Found *found,
+                              const PlanReportInstance *again) {
         const Process *p = found->process;
         _cleanup_text_ Text text = { 0 };
 
@@ -393,7 +394,8 @@ static int print_text(const Situation *s, const Found *found, const PlanReportIn
         return output_text(&text);
 }
 
-static int print_json(const Situation *s, const Found *found, const PlanReportInstance *again) {
+static int explain_print_json(const Situation *s, const Found *found,
+                              const PlanReportInstance *again) {
         const Snapshot *status = &s->machine->status;
         const Process *p = found->process;
         _cleanup_text_ Text text = { 0 };
@@ -449,6 +451,7 @@ int command_explain(const Args *args) {
         }
         if (r < 0)
                 return r;
-        r = args->json ? print_json(&s, &found, again) : print_text(&s, &found, again);
+        r = args->json ? explain_print_json(&s, &found, again)
+                       : explain_print_text(&s, &found, again);
         return r < 0 ? r : EXIT_SUCCESS;
 }

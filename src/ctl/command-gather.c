@@ -154,7 +154,7 @@ static int add_reports(const TemporaryFolder *g, const char *runtime_dir) {
 
 /* --- the command --- */
 
-static int cannot(const char *what, const char *path, int error) {
+static int report_cannot(const char *what, const char *path, int error) {
         output_line(stderr, "tidbnumactl: cannot %s %s: %s", what, path, strerror(-error));
         return error;
 }
@@ -188,7 +188,7 @@ int command_gather(const Args *args) {
 
         out = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (out < 0)
-                return cannot("create", output, -errno);
+                return report_cannot("create", output, -errno);
         r = situation_open_machine(args, &machine);
         if (r >= 0 && situation_load(&s) == -ENOMEM)
                 r = -ENOMEM; /* with invalid policies there are no processes, but everything else */
@@ -205,12 +205,12 @@ int command_gather(const Args *args) {
                 if (r >= 0)
                         r = add_reports(&folder, args->runtime_dir);
                 if (r < 0)
-                        (void)cannot("write to", folder.path, r);
+                        (void)report_cannot("write to", folder.path, r);
         }
         if (r >= 0) {
                 r = archive_pack(&folder, out);
                 if (r < 0)
-                        (void)cannot("run tar for", output, r);
+                        (void)report_cannot("run tar for", output, r);
         }
         if (r < 0) {
                 (void)unlink(output);

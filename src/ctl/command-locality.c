@@ -53,7 +53,7 @@ static void add_mapping(uint32_t node, NumaMapsKind kind, uint64_t bytes, void *
 }
 
 /* For several processes, the largest half-width is a bound for the result. */
-static void widen(double *halfwidth, Estimate estimate) {
+static void halfwidth_widen(double *halfwidth, Estimate estimate) {
         const double other = estimate_halfwidth(&estimate);
 
         if (!isnan(other) && (isnan(*halfwidth) || other > *halfwidth))
@@ -80,10 +80,11 @@ static int draw_pages(Subject *s, const ProcHandle *process) {
                 s->by_node[i].anon_bytes += by_node[i].anon_bytes;
                 s->by_node[i].file_bytes += by_node[i].file_bytes;
                 s->by_node[i].shmem_bytes += by_node[i].shmem_bytes;
-                widen(&report->halfwidth, estimate_share(draws.by_node[i].n_anon, draws.n_anon,
-                                                         draws.n_hidden, draws.whole));
-                widen(&report->file_halfwidth, sampler_file_on(&draws, i));
-                widen(&report->shmem_halfwidth, sampler_shmem_on(&draws, i));
+                halfwidth_widen(&report->halfwidth,
+                                estimate_share(draws.by_node[i].n_anon, draws.n_anon,
+                                               draws.n_hidden, draws.whole));
+                halfwidth_widen(&report->file_halfwidth, sampler_file_on(&draws, i));
+                halfwidth_widen(&report->shmem_halfwidth, sampler_shmem_on(&draws, i));
         }
         report->n_pages += draws.n_anon;
         return 0;
@@ -132,7 +133,7 @@ static int report_on(const Args *args, const Topology *topology, const char *nam
         return output_text(&text);
 }
 
-static int refuse(const char *subject) {
+static int refuse_subject(const char *subject) {
         output_line(stderr,
                     "tidbnumactl: no process or instance '%s'; tidbnumactl status lists the "
                     "instances",
@@ -160,7 +161,7 @@ static int report_process(const Args *args, uint64_t pid) {
         r = pid == 0 || pid > INT32_MAX ? -ESRCH
                                         : proc_open_stat(&sysroot, (pid_t)pid, &handle, &stat);
         if (r < 0)
-                return refuse(args->subject);
+                return refuse_subject(args->subject);
         /* It has no memory of its own, and its files are as empty as those of a process that ends.
          */
         if (stat.kernel_thread) {
@@ -197,7 +198,7 @@ int command_locality(const Args *args) {
                 return -EACCES;
         }
         if (!running)
-                return refuse(args->subject);
+                return refuse_subject(args->subject);
         return report_on(args, &machine.topology, running->name, running->members,
                          running->n_members);
 }

@@ -38,7 +38,7 @@ static bool policy_is_matched(const Policy *policy, const PolicyInstance *entry,
 }
 
 /* A reload would refuse what the files have lost since they came into force, see tidbnumad.d(5). */
-static int check_lost(const Args *args, Policies *p) {
+static int check_lost_policies(const Args *args, Policies *p) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_policy_set_ PolicySet kept = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
@@ -79,7 +79,7 @@ static void put_messages(Json *json, const char *key, const Diagnostics *d) {
                 }
 }
 
-static int print_json(const Policies *p, const Text notes[static N_NOTES], bool valid) {
+static int validate_print_json(const Policies *p, const Text notes[static N_NOTES], bool valid) {
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
 
@@ -98,7 +98,7 @@ static int print_json(const Policies *p, const Text notes[static N_NOTES], bool 
 }
 
 /* All of it is the command's result, in one stream: the verdict is below its reasons. */
-static int print_text(const Policies *p, const Text notes[static N_NOTES], bool valid) {
+static int validate_print_text(const Policies *p, const Text notes[static N_NOTES], bool valid) {
         _cleanup_text_ Text text = { 0 };
 
         policies_append(&p->warnings, "warning: ", &text);
@@ -135,7 +135,7 @@ int command_validate(const Args *args) {
                 return r;
         r = policies_load(args, &machine, &policies);
         if (r >= 0 && machine.live && args->n_policy_dirs > 0)
-                r = check_lost(args, &policies);
+                r = check_lost_policies(args, &policies);
         valid = r >= 0;
         if (r == 0 && machine.live && !policies_are_built_in(&policies)) {
                 r = instances_find(&machine.sysroot, set, NULL, &running);
@@ -164,7 +164,8 @@ int command_validate(const Args *args) {
                 }
                 topology_append_unused(&machine.topology, &named, &notes[NOTE_UNUSED]);
         }
-        r = args->json ? print_json(&policies, notes, valid) : print_text(&policies, notes, valid);
+        r = args->json ? validate_print_json(&policies, notes, valid)
+                       : validate_print_text(&policies, notes, valid);
         if (r < 0)
                 return r;
         return valid && count_placing_nothing(&policies) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

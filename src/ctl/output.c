@@ -115,7 +115,7 @@ void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *
                 ret->error = -ENOMEM;
 }
 
-static int put(const char *data, size_t length) {
+static int stdout_write(const char *data, size_t length) {
         int r;
 
         errno = 0;
@@ -134,7 +134,7 @@ int output_text(const Text *text) {
         output_fit(text, output_width(), output_colors(), output_utf8(), &fitting);
         if (fitting.error < 0)
                 return fitting.error;
-        return put(text_string(&fitting), fitting.length);
+        return stdout_write(text_string(&fitting), fitting.length);
 }
 
 void output_lines(FILE *stream, const Text *text) {
@@ -162,5 +162,5 @@ void output_line(FILE *stream, const char *format, ...) {
 }
 
 int output_json(const Text *text) {
-        return text->error < 0 ? text->error : put(text->data, text->length);
+        return text->error < 0 ? text->error : stdout_write(text->data, text->length);
 }
