@@ -113,7 +113,9 @@ bool text_equal(const char *a, const char *b) {
         return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Well-formed UTF-8 out of any bytes, and text that is safe to show. Escaping for a format is left
+/* --- UTF-8 ---
+ *
+ * Well-formed UTF-8 out of any bytes, and text that is safe to show. Escaping for a format is left
  * to the renderer of that format. */
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -229,6 +231,68 @@ void text_append_printable(Text *text, const char *name) {
         utf8_append_visible(text, name, strlen(name), "");
 }
 
+/* --- secrets in command lines --- */
+
+static const char *const SECRET_WORDS[] = { "passw",      "passphrase",  "secret",
+                                            "token",      "apikey",      "api-key",
+                                            "api_key",    "access-key",  "access_key",
+                                            "accesskey",  "private-key", "private_key",
+                                            "privatekey", "credential" };
+
+#define MASK "***"
+
+static bool name_is_secret(const char *name, size_t length) {
+        for (size_t w = 0; w < ELEMENTSOF(SECRET_WORDS); w++)
+                for (size_t i = 0; i + strlen(SECRET_WORDS[w]) <= length; i++)
+                        if (strncasecmp(name + i, SECRET_WORDS[w], strlen(SECRET_WORDS[w])) == 0)
+                                return true;
+        return false;
+}
+
+/* "scheme://user:password@host": the part behind "//", and its length up to "@"; 0: none. */
+static size_t url_find_user(const char *argument, const char **ret) {
+        const char *start = strstr(argument, "://"), *at;
+        size_t length;
+
+        if (!start)
+                return 0;
+        start += 3;
+        length = strcspn(start, "/?#");
+        at = memrchr(start, '@', length);
+        *ret = start;
+        return at ? (size_t)(at - start) : 0;
+}
+
+void mask_arguments(Text *text, const char *bytes, size_t size) {
+        bool secret = false; /* the whole of the next argument */
+
+        for (size_t i = 0; i < size; i += strlen(bytes + i) + 1) {
+                const char *argument = bytes + i, *user = argument;
+                const size_t length = strcspn(argument, "=:"); /* of the name */
+                const size_t n_user = url_find_user(argument, &user);
+
+                if (secret) {
+                        text_append(text, MASK);
+                        secret = false;
+                } else if (name_is_secret(argument, length)) {
+                        text_append_bytes(text, argument, length);
+                        if (argument[length]) {
+                                text_append_bytes(text, argument + length, 1);
+                                text_append(text, MASK);
+                        }
+                        secret = argument[length] == '\0' && argument[0] == '-';
+                } else if (n_user > 0) {
+                        text_append_bytes(text, argument, (size_t)(user - argument));
+                        text_append(text, MASK);
+                        text_append(text, user + n_user);
+                } else
+                        text_append(text, argument);
+                text_append_bytes(text, "", 1);
+        }
+}
+
+/* --- numbers --- */
+
 typedef struct Unit {
         const char *name;
         uint64_t factor;
@@ -343,6 +407,8 @@ int parse_kib_field(const char *text, const char *key, uint64_t *ret_bytes) {
         return 0;
 }
 
+/* --- the word that was meant --- */
+
 #define SUGGEST_DISTANCE_MAX 2u
 #define SUGGEST_LONG_WORD 8u   /* from here on one letter more may differ, */
 #define SUGGEST_LONG_PREFIX 4u /* where so many at the start are right: policy, policies */
@@ -380,17 +446,12 @@ static size_t distance_between(const char *a, const char *b) {
         return row[length_b];
 }
 
-static size_t distance_max(const char *word, const char *known) {
-        bool is_long = strlen(known) >= SUGGEST_LONG_WORD &&
-                       strncmp(word, known, SUGGEST_LONG_PREFIX) == 0;
-
-        return SUGGEST_DISTANCE_MAX + is_long;
-}
-
 void suggest(Suggestion *s, const char *known) {
         const size_t distance = distance_between(s->word, known);
+        const bool is_long = strlen(known) >= SUGGEST_LONG_WORD &&
+                             strncmp(s->word, known, SUGGEST_LONG_PREFIX) == 0;
 
-        if ((s->nearest && distance >= s->distance) || distance > distance_max(s->word, known) ||
+        if ((s->nearest && distance >= s->distance) || distance > SUGGEST_DISTANCE_MAX + is_long ||
             distance * 2 > strlen(known))
                 return;
         s->nearest = known;

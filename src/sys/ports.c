@@ -42,16 +42,12 @@ static int compare_inodes(const void *a, const void *b) {
         return *x < *y ? -1 : *x > *y;
 }
 
-static void port_set_add(PortSet *set, uint16_t port) {
-        set->words[port / 64] |= UINT64_C(1) << (port % 64);
-}
-
 static void note_if_ours(const ListenSocket *socket, void *userdata) {
         Search *search = userdata;
 
         if (bsearch(&socket->inode, search->inodes, search->n_inodes, sizeof(uint32_t),
                     compare_inodes))
-                port_set_add(&search->ports, socket->port);
+                search->ports.words[socket->port / 64] |= UINT64_C(1) << (socket->port % 64);
 }
 
 static int collect_socket(_unused_ int fd, const char *target, void *userdata) {

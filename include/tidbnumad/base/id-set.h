@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tidbnumad/base/text.h"
-
 /* CONFIG_NR_CPUS of the widest distribution kernels (Debian, RHEL: 8192), and CONFIG_NODES_SHIFT=10
  * there. */
 #define CPU_SET_MAX 8192u
@@ -140,12 +138,3 @@ int id_view_render_mask(IdView set, char *buffer, size_t size);
  * (org.freedesktop.systemd1(5), "ay"): bit i of byte i/8, least significant bit first, trailing
  * zero bytes dropped. `buffer` must hold CPU_SET_MAX/8 bytes. Returns the number of bytes. */
 size_t id_view_to_bytes(IdView set, uint8_t *buffer);
-
-/* Secrets in command lines. */
-
-/* Appends `bytes`, arguments that each end with a NUL, with "***" in place of secrets:
- * - of an option or a variable whose name has passw, passphrase, secret, token, credential, api
- * key, access key or private key in it, in any case (keys with "-", "_" or nothing between): what
- *   follows its "=" or ":", or the next argument;
- * - of a URL: what is before the "@" of its host. */
-void mask_arguments(Text *text, const char *bytes, size_t size);

@@ -44,6 +44,15 @@ char *text_newv(const char *format, va_list args) _printf_(1, 0);
 
 #define _cleanup_text_ _cleanup_(text_done)
 
+/* Secrets in command lines. */
+
+/* Appends `bytes`, arguments that each end with a NUL, with "***" in place of secrets:
+ * - of an option or a variable whose name has passw, passphrase, secret, token, credential, api
+ * key, access key or private key in it, in any case (keys with "-", "_" or nothing between): what
+ *   follows its "=" or ":", or the next argument;
+ * - of a URL: what is before the "@" of its host. */
+void mask_arguments(Text *text, const char *bytes, size_t size);
+
 /* Strings of unknown origin (paths, names from the kernel) as well-formed UTF-8. */
 
 /* Appends `length` bytes of `string` to `text`, with U+FFFD in place of each byte that is not part
