@@ -5,7 +5,7 @@
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
 
-static void report(BusManager *m, BusEvent event, const char *unit, const char *active_state) {
+static void bus_report(BusManager *m, BusEvent event, const char *unit, const char *active_state) {
         m->handler(event, unit, active_state, m->userdata);
 }
 
@@ -13,7 +13,7 @@ static int on_unit_new(sd_bus_message *message, void *userdata, _unused_ sd_bus_
         const char *unit;
 
         if (sd_bus_message_read(message, "s", &unit) >= 0)
-                report(userdata, BUS_EVENT_UNIT_NEW, unit, NULL);
+                bus_report(userdata, BUS_EVENT_UNIT_NEW, unit, NULL);
         return 0;
 }
 
@@ -25,7 +25,7 @@ static int on_job_removed(sd_bus_message *message, void *userdata, _unused_ sd_b
 
         if (sd_bus_message_is_signal(message, BUS_MANAGER, "JobRemoved") > 0 &&
             sd_bus_message_read(message, "uos", NULL, NULL, &unit) >= 0)
-                report(userdata, BUS_EVENT_JOB_REMOVED, unit, NULL);
+                bus_report(userdata, BUS_EVENT_JOB_REMOVED, unit, NULL);
         return 0;
 }
 
@@ -38,12 +38,12 @@ static int on_reloading(sd_bus_message *message, void *userdata, _unused_ sd_bus
         int begins;
 
         if (sd_bus_message_read(message, "b", &begins) >= 0)
-                report(userdata, begins ? BUS_EVENT_RELOADING : BUS_EVENT_RELOADED, NULL, NULL);
+                bus_report(userdata, begins ? BUS_EVENT_RELOADING : BUS_EVENT_RELOADED, NULL, NULL);
         return 0;
 }
 
 /* "auto-restart", and "auto-restart-queued" since systemd 254. */
-static const char *bus_manager_state(const char *active_state, const char *sub_state) {
+static const char *unit_state_of(const char *active_state, const char *sub_state) {
         return strncmp(sub_state, "auto-restart", strlen("auto-restart")) == 0 ? "auto-restart"
                                                                                : active_state;
 }
@@ -73,8 +73,8 @@ static int on_changed(sd_bus_message *message, void *userdata, _unused_ sd_bus_e
         if (r >= 0 && states.active &&
             sd_bus_path_decode(sd_bus_message_get_path(message), BUS_MANAGER_PATH "/unit", &unit) >
                     0)
-                report(userdata, BUS_EVENT_STATE, unit,
-                       bus_manager_state(states.active, states.sub));
+                bus_report(userdata, BUS_EVENT_STATE, unit,
+                           unit_state_of(states.active, states.sub));
         return 0;
 }
 
@@ -85,14 +85,14 @@ static int on_subscribed(sd_bus_message *message, void *userdata, _unused_ sd_bu
         m->subscription = sd_bus_slot_unref(m->subscription);
         /* A systemd that has only been re-executed answers "already subscribed". */
         if (error && strcmp(error->name, BUS_SYSTEMD ".AlreadySubscribed") != 0)
-                report(m, BUS_EVENT_LOST, NULL, NULL);
+                bus_report(m, BUS_EVENT_LOST, NULL, NULL);
         else
-                report(m, BUS_EVENT_SUBSCRIBED, NULL, NULL);
+                bus_report(m, BUS_EVENT_SUBSCRIBED, NULL, NULL);
         return 0;
 }
 
 /* systemd sends no signals before a client subscribes. */
-static int subscribe(BusManager *m) {
+static int bus_subscribe(BusManager *m) {
         if (m->subscription)
                 return 0; /* the bus keeps the request for a systemd that is not back yet */
         return sd_bus_call_method_async(m->bus, &m->subscription, BUS_SYSTEMD, BUS_MANAGER_PATH,
@@ -105,18 +105,19 @@ static int on_owner_changed(sd_bus_message *message, void *userdata, _unused_ sd
         const char *owner;
 
         if (sd_bus_message_read(message, "sss", NULL, NULL, &owner) >= 0 && owner[0] != '\0')
-                (void)subscribe(m);
+                (void)bus_subscribe(m);
         return 0;
 }
 
 static int on_disconnected(_unused_ sd_bus_message *message, void *userdata,
                            _unused_ sd_bus_error *error) {
-        report(userdata, BUS_EVENT_LOST, NULL, NULL);
+        bus_report(userdata, BUS_EVENT_LOST, NULL, NULL);
         return 0;
 }
 
-static int add_matches(BusManager *m) {
-        const struct {
+int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler handler,
+                     void *userdata) {
+        static const struct {
                 const char *sender, *path, *interface, *member;
                 sd_bus_message_handler_t handler;
         } matches[] = {
@@ -125,25 +126,6 @@ static int add_matches(BusManager *m) {
                 { "org.freedesktop.DBus.Local", "/org/freedesktop/DBus/Local",
                   "org.freedesktop.DBus.Local", "Disconnected", on_disconnected },
         };
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(matches); i++)
-                r = sd_bus_match_signal_async(m->bus, NULL, matches[i].sender, matches[i].path,
-                                              matches[i].interface, matches[i].member,
-                                              matches[i].handler, NULL, m);
-        if (r >= 0)
-                r = sd_bus_add_filter(m->bus, NULL, on_job_removed, m);
-        if (r < 0)
-                return r;
-        return sd_bus_add_match_async(m->bus, NULL,
-                                      "type='signal',sender='org.freedesktop.DBus',"
-                                      "interface='org.freedesktop.DBus',"
-                                      "member='NameOwnerChanged',arg0='" BUS_SYSTEMD "'",
-                                      on_owner_changed, NULL, m);
-}
-
-int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler handler,
-                     void *userdata) {
         BusManager m = { .handler = handler, .userdata = userdata };
         int r;
 
@@ -151,9 +133,20 @@ int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler han
         if (r < 0)
                 return r;
         *manager = m;
-        r = add_matches(manager);
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(matches); i++)
+                r = sd_bus_match_signal_async(m.bus, NULL, matches[i].sender, matches[i].path,
+                                              matches[i].interface, matches[i].member,
+                                              matches[i].handler, NULL, manager);
         if (r >= 0)
-                r = subscribe(manager);
+                r = sd_bus_add_filter(m.bus, NULL, on_job_removed, manager);
+        if (r >= 0)
+                r = sd_bus_add_match_async(m.bus, NULL,
+                                           "type='signal',sender='org.freedesktop.DBus',"
+                                           "interface='org.freedesktop.DBus',"
+                                           "member='NameOwnerChanged',arg0='" BUS_SYSTEMD "'",
+                                           on_owner_changed, NULL, manager);
+        if (r >= 0)
+                r = bus_subscribe(manager);
         if (r < 0)
                 bus_manager_close(manager);
         return r;
@@ -340,7 +333,7 @@ static int on_unit(sd_bus_message *message, void *userdata, _unused_ sd_bus_erro
 
         if (r >= 0)
                 r = bus_units_foreach_property(message, read_property, &unit);
-        unit.active_state = bus_manager_state(unit.active_state, unit.sub_state);
+        unit.active_state = unit_state_of(unit.active_state, unit.sub_state);
         call->reply(r < 0 ? r : 0, r < 0 ? NULL : &unit, call->userdata);
         return 0;
 }

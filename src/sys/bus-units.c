@@ -404,8 +404,8 @@ static int on_tasks(sd_bus_message *message, void *userdata, _unused_ sd_bus_err
         return 0;
 }
 
-static int send(sd_bus *bus, const char *path, const char *method, const char *interface,
-                const char *property, const ReadCall *call, sd_bus_slot **ret_slot) {
+static int properties_call(sd_bus *bus, const char *path, const char *method, const char *interface,
+                           const char *property, const ReadCall *call, sd_bus_slot **ret_slot) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         int r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, path,
                                                "org.freedesktop.DBus.Properties", method);
@@ -425,12 +425,15 @@ int bus_scope_read(sd_bus *bus, const char *scope, BusScopeReply reply, void *us
         _cleanup_free_ char *path = NULL;
         int r = sd_bus_path_encode(BUS_MANAGER_PATH "/unit", scope, &path);
 
-        return r < 0 ? r : send(bus, path, "GetAll", BUS_SYSTEMD ".Scope", NULL, &call, ret_slot);
+        return r < 0 ? r
+                     : properties_call(bus, path, "GetAll", BUS_SYSTEMD ".Scope", NULL, &call,
+                                       ret_slot);
 }
 
 int bus_scope_read_default_tasks(sd_bus *bus, BusTasksReply reply, void *userdata,
                                  sd_bus_slot **ret_slot) {
         const ReadCall call = { .tasks_reply = reply, .userdata = userdata };
 
-        return send(bus, BUS_MANAGER_PATH, "Get", BUS_MANAGER, "DefaultTasksMax", &call, ret_slot);
+        return properties_call(bus, BUS_MANAGER_PATH, "Get", BUS_MANAGER, "DefaultTasksMax", &call,
+                               ret_slot);
 }

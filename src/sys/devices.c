@@ -366,21 +366,15 @@ bool link_events_drain(int fd) {
 /* Events that one pass of the loop reads; the rest cause another pass. */
 enum { UEVENTS_A_PASS = 64 };
 
-/* Interfaces of containers come and go all day. */
-static bool is_virtual(struct udev_device *device) {
-        static const char folder[] = "/sys/devices/virtual/";
-        const char *path = udev_device_get_syspath(device);
-
-        return path && strncmp(path, folder, strlen(folder)) == 0;
-}
-
 static int on_uevents(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
                       void *userdata) {
+        static const char virtual[] = "/sys/devices/virtual/";
         const Uevents *uevents = userdata;
         bool any = false;
 
         for (unsigned i = 0; i < UEVENTS_A_PASS; i++) {
                 struct udev_device *device;
+                const char *path;
 
                 errno = 0;
                 device = udev_monitor_receive_device(uevents->monitor);
@@ -388,7 +382,9 @@ static int on_uevents(_unused_ sd_event_source *source, _unused_ int fd, _unused
                         any |= errno == ENOBUFS; /* events were lost */
                         break;
                 }
-                any |= !is_virtual(device);
+                /* Interfaces of containers come and go all day. */
+                path = udev_device_get_syspath(device);
+                any |= !path || strncmp(path, virtual, strlen(virtual)) != 0;
                 udev_device_unref(device);
         }
         if (any)
@@ -396,32 +392,25 @@ static int on_uevents(_unused_ sd_event_source *source, _unused_ int fd, _unused
         return 0;
 }
 
-static int monitor_open(Uevents *uevents, sd_event *event, const char *const *subsystems) {
+int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
+                 UeventsHandler handler, void *userdata) {
         struct udev *udev = udev_new();
         int r = 0;
 
+        *uevents = (Uevents){ .handler = handler, .userdata = userdata };
         uevents->monitor = udev ? udev_monitor_new_from_netlink(udev, "udev") : NULL;
         udev_unref(udev); /* the monitor has a reference of its own */
         if (!uevents->monitor)
-                return errno > 0 ? -errno : -ENOMEM;
+                r = errno > 0 ? -errno : -ENOMEM;
         /* The kernel filters: a host has thousands of other events. */
         for (size_t i = 0; r >= 0 && subsystems[i]; i++)
                 r = udev_monitor_filter_add_match_subsystem_devtype(uevents->monitor, subsystems[i],
                                                                     NULL);
         if (r >= 0)
                 r = udev_monitor_enable_receiving(uevents->monitor);
-        return r < 0 ? r
-                     : sd_event_add_io(event, &uevents->source,
-                                       udev_monitor_get_fd(uevents->monitor), EPOLLIN, on_uevents,
-                                       uevents);
-}
-
-int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
-                 UeventsHandler handler, void *userdata) {
-        int r;
-
-        *uevents = (Uevents){ .handler = handler, .userdata = userdata };
-        r = monitor_open(uevents, event, subsystems);
+        if (r >= 0)
+                r = sd_event_add_io(event, &uevents->source, udev_monitor_get_fd(uevents->monitor),
+                                    EPOLLIN, on_uevents, uevents);
         if (r < 0)
                 uevents_close(uevents);
         return r < 0 ? r : 0;

@@ -54,8 +54,8 @@ enum {
         SKIP_UNLESS(what, 6), REQUIRE_SAME(EVENT_AT(event_data.pid), EVENT_AT(event_data.tgid)),   \
                 PASS
 
-/* Filters by the same rules as translate(), which alone filters if this program cannot be attached.
- * Only the fork of a process gets to the end of this program, with the parent loaded. */
+/* Filters by the same rules as event_translate(), which alone filters if this program cannot be
+ * attached. Only the fork of a process gets to the end of this program, with the parent loaded. */
 static const struct sock_filter KINDS[] = {
         REQUIRE(MESSAGE_AT(id.idx), CN_IDX_PROC),
         REQUIRE(MESSAGE_AT(id.val), CN_VAL_PROC),
@@ -107,7 +107,7 @@ int proc_connector_filter(int fd, const pid_t *parents, size_t n_parents) {
         return r;
 }
 
-static bool translate(const struct proc_event *event, ProcEvent *ret) {
+static bool event_translate(const struct proc_event *event, ProcEvent *ret) {
         *ret = (ProcEvent){ .cpu = event->cpu };
         switch (event->what) {
         case PROC_EVENT_NONE:
@@ -139,7 +139,7 @@ static bool translate(const struct proc_event *event, ProcEvent *ret) {
 }
 
 /* The bytes may have any alignment; the kernel's structs are copied out before they are read. */
-static bool parse_message(const char *payload, size_t size, ProcEvent *ret) {
+static bool event_parse(const char *payload, size_t size, ProcEvent *ret) {
         const size_t least = offsetof(struct proc_event, event_data) + sizeof(uint32_t);
         struct proc_event event = { 0 };
         struct cn_msg header;
@@ -153,7 +153,7 @@ static bool parse_message(const char *payload, size_t size, ProcEvent *ret) {
                 return false;
         memcpy(&event, payload + sizeof(header),
                header.len < sizeof(event) ? header.len : sizeof(event));
-        if (!translate(&event, ret) || (ret->kind != PROC_KIND_ACK && ret->pid <= 0))
+        if (!event_translate(&event, ret) || (ret->kind != PROC_KIND_ACK && ret->pid <= 0))
                 return false; /* too short for its kind: the rest was filled with zeros */
         ret->sequence = ret->kind == PROC_KIND_ACK ? header.ack : header.seq;
         return true;
@@ -172,7 +172,7 @@ int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler
                 if (header.nlmsg_len < NLMSG_HDRLEN || header.nlmsg_len > size)
                         break;
                 if (header.nlmsg_type == NLMSG_DONE &&
-                    parse_message(p + NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN, &event)) {
+                    event_parse(p + NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN, &event)) {
                         handler(&event, userdata);
                         n++;
                 }
@@ -232,7 +232,7 @@ int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
         }
 }
 
-static int subscribe(int fd, uint32_t sequence) {
+static int connector_subscribe(int fd, uint32_t sequence) {
         const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
         const struct cn_msg message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
                                         .ack = sequence,
@@ -268,7 +268,7 @@ static void note_ack(const ProcEvent *event, void *userdata) {
         wait->error = event->error;
 }
 
-static int await_ack(int fd, uint32_t sequence) {
+static int connector_await_ack(int fd, uint32_t sequence) {
         uint64_t deadline = clock_monotonic_usec() + ACK_TIMEOUT_USEC;
         AckWait wait = { .sequence = sequence };
 
@@ -305,10 +305,10 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
         (void)proc_connector_filter(fd, NULL, 0);
         if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
                 return -errno;
-        r = subscribe(fd, sequence);
+        r = connector_subscribe(fd, sequence);
         if (r < 0)
                 return r;
-        r = await_ack(fd, sequence);
+        r = connector_await_ack(fd, sequence);
         if (r < 0)
                 return r;
         *ret_fd = TAKE_FD(fd);

@@ -600,6 +600,6 @@ int open_files_foreach(const ProcHandle *handle, OpenFileCallback callback, void
                 return 1;
         if (r < 0)
                 return r;
-        /* A process that has ended list_has_controller nothing. */
+        /* A process that has ended lists nothing. */
         return proc_is_alive(handle) ? 0 : -ESRCH;
 }
