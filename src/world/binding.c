@@ -296,12 +296,12 @@ void kinship_done(Kinship *k) {
         *k = (Kinship){ 0 };
 }
 
-static size_t place_of(const Kin *list, size_t n, pid_t pid) {
+static size_t kin_place(const Kin *list, size_t n, pid_t pid) {
         return ARRAY_LOWER_BOUND(n, i, list[i].pid < pid);
 }
 
-static const Kin *find(const Kin *list, size_t n, pid_t pid) {
-        const size_t at = place_of(list, n, pid);
+static const Kin *kin_find(const Kin *list, size_t n, pid_t pid) {
+        const size_t at = kin_place(list, n, pid);
 
         return at < n && list[at].pid == pid ? &list[at] : NULL;
 }
@@ -341,21 +341,21 @@ static pid_t read_parent(Kinship *k, pid_t pid) {
         return proc_stat_read(member, member->live ? member->pid : 0, &stat) < 0 ? 0 : stat.parent;
 }
 
-static bool add(Kin **list, size_t *n, size_t *allocated, pid_t pid, bool ours) {
+static bool kin_add(Kin **list, size_t *n, size_t *allocated, pid_t pid, bool ours) {
         const Kin one = { .pid = pid, .ours = ours };
 
-        return array_insert((void **)list, n, allocated, place_of(*list, *n, pid), &one,
+        return array_insert((void **)list, n, allocated, kin_place(*list, *n, pid), &one,
                             sizeof(one)) >= 0;
 }
 
 /* 1: the chain of its parents leads to a member; 0: it does not; -1: no more may be read. */
-static int descends(Kinship *k, pid_t pid) {
+static int kinship_descends(Kinship *k, pid_t pid) {
         pid_t chain[OTHERS_ANCESTORS_MAX];
         size_t n = 0;
         int ours = 0;
 
         while (pid > 1 && n < OTHERS_ANCESTORS_MAX) {
-                const Kin *known = find(k->known, k->n_known, pid);
+                const Kin *known = kin_find(k->known, k->n_known, pid);
 
                 if (known || (n > 0 && find_member(k, pid))) {
                         ours = known ? known->ours : 1;
@@ -367,14 +367,14 @@ static int descends(Kinship *k, pid_t pid) {
                         return -1;
         }
         while (n > 0)
-                if (!add(&k->known, &k->n_known, &k->known_allocated, chain[--n], ours))
+                if (!kin_add(&k->known, &k->n_known, &k->known_allocated, chain[--n], ours))
                         return -1;
         return ours;
 }
 
 /* Programs that only start others and wait for them. Anything else that started the instance, such
  * as the agent of a control plane, has work of its own. */
-static bool is_launcher(const Sysroot *sysroot, pid_t pid) {
+static bool kinship_is_launcher(const Sysroot *sysroot, pid_t pid) {
         static const char *const names[] = {
                 "ash",     "bash",      "busybox", "chrt",
                 "dash",    "dumb-init", "env",     "haproxy-systemd-wrapper",
@@ -398,20 +398,20 @@ KinshipVerdict kinship_judge(Kinship *k, pid_t pid) {
 
         if (find_member(k, pid))
                 return KINSHIP_OURS;
-        ours = descends(k, pid);
+        ours = kinship_descends(k, pid);
         if (ours != 0)
                 return ours < 0 ? KINSHIP_TOO_MANY : KINSHIP_OURS;
         if (k->n_reads++ >= KINSHIP_READS_MAX)
                 return KINSHIP_TOO_MANY;
-        if (is_launcher(k->sysroot, pid)) {
+        if (kinship_is_launcher(k->sysroot, pid)) {
                 for (size_t i = 0; i < k->n_members && !k->makers_known; i++) {
                         pid_t maker = read_parent(k, k->members[i].handle->pid);
 
                         for (unsigned depth = 0; maker > 1 && depth < OTHERS_ANCESTORS_MAX &&
-                                                 !find(k->makers, k->n_makers, maker);
+                                                 !kin_find(k->makers, k->n_makers, maker);
                              depth++) {
-                                if (!add(&k->makers, &k->n_makers, &k->makers_allocated, maker,
-                                         true))
+                                if (!kin_add(&k->makers, &k->n_makers, &k->makers_allocated, maker,
+                                             true))
                                         return KINSHIP_TOO_MANY;
                                 maker = read_parent(k, maker);
                         }
@@ -419,7 +419,7 @@ KinshipVerdict kinship_judge(Kinship *k, pid_t pid) {
                                 return KINSHIP_TOO_MANY;
                 }
                 k->makers_known = true;
-                if (find(k->makers, k->n_makers, pid))
+                if (kin_find(k->makers, k->n_makers, pid))
                         return KINSHIP_OURS;
         }
         return parent_by_pid(k->sysroot, pid) == 0 ? KINSHIP_ENDED : KINSHIP_STRANGER;

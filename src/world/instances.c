@@ -246,7 +246,7 @@ uint32_t members_read_cpus_used(const Members *m) {
 /* --- CPUs and nodes --- */
 
 /* The group above the last part of the path. False: there is none. */
-static bool cut_last(char *path) {
+static bool path_cut_last(char *path) {
         char *slash = strrchr(path, '/');
 
         if (!slash || slash[1] == '\0')
@@ -259,8 +259,8 @@ static bool cut_last(char *path) {
 enum { GROUPS_ABOVE_MAX = 16 };
 
 /* Cuts the path to the highest group above it that has the same sets. */
-static void find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus, const NodeSet *nodes,
-                       char ret_group[static ALLOWED_BY_MAX]) {
+static void group_find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus,
+                             const NodeSet *nodes, char ret_group[static ALLOWED_BY_MAX]) {
         ret_group[0] = '\0';
         for (unsigned n = 0; n < GROUPS_ABOVE_MAX && path[1] != '\0'; n++) {
                 CpuSet above_cpus;
@@ -268,7 +268,7 @@ static void find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus, c
 
                 if (strlen(path) < ALLOWED_BY_MAX)
                         (void)strcpy(ret_group, path);
-                if (!cut_last(path) ||
+                if (!path_cut_last(path) ||
                     cgroup_effective_read_of(sysroot, path, &above_cpus, &above_nodes) < 0 ||
                     !id_set_equal(cpus, &above_cpus) || !id_set_equal(nodes, &above_nodes))
                         return;
@@ -284,7 +284,7 @@ void members_read_allowed(const Members *m, bool with_own, char ret_group[static
         *ret_cpus = (CpuSet){ 0 };
         *ret_nodes = (NodeSet){ 0 };
         ret_group[0] = '\0';
-        for (bool own = with_own; path && (own || cut_last(path)); own = false) {
+        for (bool own = with_own; path && (own || path_cut_last(path)); own = false) {
                 CpuSet cpus;
                 NodeSet mems;
 
@@ -292,7 +292,7 @@ void members_read_allowed(const Members *m, bool with_own, char ret_group[static
                         continue;
                 *ret_cpus = cpus;
                 *ret_nodes = mems;
-                find_limit(m->sysroot, path, &cpus, &mems, ret_group);
+                group_find_limit(m->sysroot, path, &cpus, &mems, ret_group);
                 return;
         }
 }
@@ -331,7 +331,7 @@ static int add_thread(pid_t tid, void *userdata) {
         return ++walk->n_threads >= OTHERS_THREADS_READ_MAX ? -ENOSPC : 0;
 }
 
-static void add_threads(const ProcHandle *handle, CpuSet *cpus) {
+static void process_add_thread_cpus(const ProcHandle *handle, CpuSet *cpus) {
         ThreadWalk walk = { .handle = handle };
 
         (void)proc_foreach_thread(handle, add_thread, &walk);
@@ -348,7 +348,7 @@ static int members_read_thread_cpus(const Members *m, const CpuSet *whole, CpuSe
                 if (proc_status_read(m->list[p].handle, 0, &status) >= 0)
                         id_set_union(&cpus, &status.cpus_allowed);
         for (size_t p = 0; p < members_n_asked(m) && !id_set_is_subset(whole, &cpus); p++)
-                add_threads(m->list[p].handle, &cpus);
+                process_add_thread_cpus(m->list[p].handle, &cpus);
         if (id_set_is_empty(&cpus))
                 return -ENODATA;
         *ret = cpus;
@@ -361,7 +361,7 @@ int members_read_cpus(const Members *m, CpuSet *ret) {
         if (members_read_unit_cpus(m, ret) >= 0)
                 return 0;
         for (size_t p = 0; p < members_n_asked(m); p++)
-                add_threads(m->list[p].handle, &cpus);
+                process_add_thread_cpus(m->list[p].handle, &cpus);
         if (id_set_is_empty(&cpus))
                 return -ENODATA;
         *ret = cpus;
@@ -645,8 +645,8 @@ int host_instances_find(const Sysroot *sysroot, const PolicySet *policies, HostI
 
 /* --- what the kernel shows --- */
 
-static int read_facts(const Sysroot *sysroot, const Topology *topology, const HugePools *pools,
-                      HostInstance *o) {
+static int instance_read_facts(const Sysroot *sysroot, const Topology *topology,
+                               const HugePools *pools, HostInstance *o) {
         const Members members = facts_members(&o->facts, sysroot), *m = &members;
         const CpuSet all = topology_cpus(topology);
         ListenPorts ports;
@@ -728,7 +728,7 @@ int host_instances_describe(const Sysroot *sysroot, const Topology *topology, Ho
         if (sysroot->live && huge_pools_load(sysroot, topology, &pools) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < list->n_instances; i++) {
-                int r = read_facts(sysroot, topology, &pools, &list->instances[i]);
+                int r = instance_read_facts(sysroot, topology, &pools, &list->instances[i]);
 
                 if (r >= 0 && !list->instances[i].name)
                         r = facts_choose_name(&list->instances[i].facts, is_name, list,

@@ -25,7 +25,7 @@ void node_times_done(NodeTimes *times) {
 
 /* A CPU that appears later counts from now on: what it did before was not published. Where a
  * time decreases a little, the former value is kept until it is reached again. */
-static void add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
+static void node_add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
         const uint64_t now[N_MODES] = {
                 [MODE_USER] = t->user + t->nice, [MODE_SYSTEM] = t->system, [MODE_IRQ] = t->irq,
                 [MODE_SOFTIRQ] = t->softirq,     [MODE_IOWAIT] = t->iowait, [MODE_IDLE] = t->idle,
@@ -44,8 +44,8 @@ static void add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
         seen->known = sum->known = true;
 }
 
-static int load_times(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
-                      NodeCounters *ret) {
+static int node_load_times(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
+                           NodeCounters *ret) {
         const CpuSet cpus = topology_cpus(topology);
         const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
         _cleanup_free_ CpuTimes *lines = NULL;
@@ -77,7 +77,7 @@ static int load_times(const Sysroot *sysroot, const Topology *topology, NodeTime
         for (int k = 0; k < n; k++)
                 for (size_t i = 0; i < topology->n_nodes; i++)
                         if (id_set_has(&topology->nodes[i].cpus, lines[k].cpu))
-                                add_times(times, i, &lines[k]);
+                                node_add_times(times, i, &lines[k]);
         times->begun = true;
         for (size_t i = 0; i < times->n_nodes; i++) {
                 ret[i].cpu_known = times->nodes[i].known;
@@ -118,7 +118,7 @@ int node_load(const Sysroot *sysroot, const Topology *topology, NodeTimes *times
                 for (NodeEvent e = 0; e < N_NODE_EVENTS; e++)
                         c->events_known &= parse_field(text, event_keys[e], &c->events[e]) >= 0;
         }
-        return load_times(sysroot, topology, times, ret);
+        return node_load_times(sysroot, topology, times, ret);
 }
 
 /* --- free memory --- */
@@ -220,8 +220,8 @@ int huge_pools_load(const Sysroot *sysroot, const Topology *topology, HugePools 
  * number, of all mappings of a process, pages count as not touched. */
 enum { PAGES_ASKED_MAX = 16384, PAGES_ASKED_IN_ALL = 65536, PAGES_AT_ONCE = 512 };
 
-static HugeMapping *mapping_of(HugeMaps *maps, uint64_t device, uint64_t inode,
-                               uint64_t page_bytes) {
+static HugeMapping *huge_mapping_of(HugeMaps *maps, uint64_t device, uint64_t inode,
+                                    uint64_t page_bytes) {
         HugeMapping *m;
 
         for (size_t i = 0; i < maps->n; i++) {
@@ -238,8 +238,8 @@ static HugeMapping *mapping_of(HugeMaps *maps, uint64_t device, uint64_t inode,
         return m;
 }
 
-static int count_touched(pid_t pid, const Mapping *m, const NodeSet *within, size_t *budget,
-                         HugeMapping *sum) {
+static int mapping_count_touched(pid_t pid, const Mapping *m, const NodeSet *within, size_t *budget,
+                                 HugeMapping *sum) {
         const uint64_t n_pages = (m->end - m->start) / sum->page_bytes,
                        step = n_pages / PAGES_ASKED_MAX + 1;
         uint64_t touched = 0, inside = 0;
@@ -292,9 +292,9 @@ int huge_maps_read(const Sysroot *sysroot, const ProcHandle *handle, const NodeS
                 if (page_bytes == 0)
                         continue;
                 sum = mapping.is_private
-                              ? mapping_of(&found, 0, 0, page_bytes)
-                              : mapping_of(&found, mapping.device, mapping.inode, page_bytes);
-                r = sum ? count_touched(handle->pid, &mapping, nodes, &budget, sum) : 0;
+                              ? huge_mapping_of(&found, 0, 0, page_bytes)
+                              : huge_mapping_of(&found, mapping.device, mapping.inode, page_bytes);
+                r = sum ? mapping_count_touched(handle->pid, &mapping, nodes, &budget, sum) : 0;
                 if (r < 0)
                         break;
         }
@@ -322,7 +322,7 @@ void huge_maps_merge(HugeMaps *all, const HugeMaps *more) {
         all->partial |= more->partial;
         for (size_t i = 0; i < more->n; i++) {
                 const HugeMapping *m = &more->list[i];
-                HugeMapping *sum = mapping_of(all, m->device, m->inode, m->page_bytes);
+                HugeMapping *sum = huge_mapping_of(all, m->device, m->inode, m->page_bytes);
 
                 if (!sum)
                         continue;

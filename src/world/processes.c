@@ -16,8 +16,8 @@
  * brings an event anyway. */
 enum { IDENTIFY_TRIES = 3 };
 
-static int read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
-                        Foreign *ret) {
+static int process_read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
+                                Foreign *ret) {
         Foreign other = FOREIGN_MOUNT;
         int r;
 
@@ -53,8 +53,8 @@ static int read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const 
         return 0;
 }
 
-static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcHandle *ret_handle,
-                       Process *ret) {
+static int process_identify_as(const Sysroot *sysroot, pid_t pid, const char *exe,
+                               ProcHandle *ret_handle, Process *ret) {
         _cleanup_process_ Process process = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char again[PATH_MAX];
@@ -83,7 +83,7 @@ static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcH
                 return r;
         if (r == 0 && unit_is_own_scope(process.unit))
                 process.scope = TAKE_PTR(process.unit);
-        r = read_foreign(sysroot, &handle, process.unit, &process.foreign);
+        r = process_read_foreign(sysroot, &handle, process.unit, &process.foreign);
         if (r < 0)
                 return r;
         /* The first reading was by pid alone; the executable of the process that is now held must
@@ -101,14 +101,14 @@ static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcH
 
 int process_identify(const Sysroot *sysroot, pid_t pid, const char *exe, ExeFilter wanted,
                      void *userdata, ProcHandle *ret_handle, Process *ret) {
-        int r = exe ? identify_as(sysroot, pid, exe, ret_handle, ret) : -EAGAIN;
+        int r = exe ? process_identify_as(sysroot, pid, exe, ret_handle, ret) : -EAGAIN;
 
         for (unsigned i = exe ? 1 : 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++) {
                 char found[PATH_MAX];
 
                 r = proc_exe_read(sysroot, pid, found, sizeof(found));
                 if (r >= 0 && wanted(found, userdata))
-                        r = identify_as(sysroot, pid, found, ret_handle, ret);
+                        r = process_identify_as(sysroot, pid, found, ret_handle, ret);
                 else if (r >= 0 || r == -ENOENT)
                         r = -ESRCH;
         }
@@ -161,7 +161,8 @@ int process_is_vforked(const ProcHandle *handle, const Process *process) {
 
 /* Opens the process from which it and its siblings descend: of a service its main process, which
  * PID 1 has started. It may be the process itself; then `ret` stays closed. */
-static int open_first_ancestor(const Sysroot *sysroot, const ProcHandle *handle, ProcHandle *ret) {
+static int process_open_first_ancestor(const Sysroot *sysroot, const ProcHandle *handle,
+                                       ProcHandle *ret) {
         _cleanup_proc_ ProcHandle at = PROC_HANDLE_NONE;
         ProcStat stat;
         int r = proc_stat_read(handle, 0, &stat);
@@ -187,7 +188,7 @@ int process_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Proce
 
                 /* A chroot inside the mount namespace of its unit is no container, as that of
                  * haproxy's worker. The namespace is the unit's if its main process is in it. */
-                r = open_first_ancestor(sysroot, handle, &first);
+                r = process_open_first_ancestor(sysroot, handle, &first);
                 if (r >= 0)
                         r = first.dir_fd < 0 ||
                             proc_shares_namespace(handle, &first, PROC_NAMESPACE_MOUNT);

@@ -287,7 +287,7 @@ void draws_done(Draws *draws) {
         *draws = (Draws){ 0 };
 }
 
-static void begin(Sampling *s) {
+static void sampling_begin(Sampling *s) {
         memset(s->by_node, 0, s->topology->n_nodes * sizeof(*s->by_node));
         s->n_pages = s->n_drawn = s->n_found = s->n_absent = s->n_checked = s->n_marked = 0;
 }
@@ -296,7 +296,7 @@ __extension__ typedef unsigned __int128 Wide;
 
 /* A number below `n` by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42, 2016):
  * the high half of the product, whose bias is n/2^64. */
-static uint64_t draw_below(Sampling *s, uint64_t n) {
+static uint64_t sampling_random_below(Sampling *s, uint64_t n) {
         s->random ^= s->random >> 12;
         s->random ^= s->random << 25;
         s->random ^= s->random >> 27;
@@ -304,7 +304,7 @@ static uint64_t draw_below(Sampling *s, uint64_t n) {
 }
 
 /* Is this page the process's own, or still the file's? -1: it has gone meanwhile. */
-static int is_own(const Sampling *s, const FrameRange *range, void *address) {
+static int sampling_page_is_own(const Sampling *s, const FrameRange *range, void *address) {
         uint64_t entry;
         void *picked;
 
@@ -321,7 +321,7 @@ static int is_own(const Sampling *s, const FrameRange *range, void *address) {
 
 /* A page without a node is not there, or NUMA balancing has marked it; one that is known to be
  * there is marked. */
-static void count_absent(Sampling *s, bool is_present, void *address) {
+static void sampling_count_absent(Sampling *s, bool is_present, void *address) {
         uint64_t entry;
         void *picked;
 
@@ -342,14 +342,15 @@ typedef struct PageSource {
 } PageSource;
 
 /* `first` and `n`: pages in their order; NULL: drawn. */
-static int ask_batch(Sampling *s, const PageSource *from, const uint64_t *first, size_t n) {
+static int sampling_ask_batch(Sampling *s, const PageSource *from, const uint64_t *first,
+                              size_t n) {
         const PresentPage *present[BATCH];
         const FrameRange *ranges[BATCH];
         void *addresses[BATCH];
         int where[BATCH], r;
 
         for (size_t i = 0; i < n; i++) {
-                const uint64_t page = first ? *first + i : draw_below(s, from->n_pages);
+                const uint64_t page = first ? *first + i : sampling_random_below(s, from->n_pages);
 
                 present[i] = from->present ? &from->present->pages[page] : NULL;
                 if (present[i])
@@ -372,10 +373,11 @@ static int ask_batch(Sampling *s, const PageSource *from, const uint64_t *first,
                 int own;
 
                 if (where[i] == -ENOENT && private)
-                        count_absent(s, present[i], addresses[i]);
+                        sampling_count_absent(s, present[i], addresses[i]);
                 if (where[i] < 0)
                         continue;
-                own = present[i] ? present[i]->own : is_own(s, ranges[i], addresses[i]);
+                own = present[i] ? present[i]->own
+                                 : sampling_page_is_own(s, ranges[i], addresses[i]);
                 node = topology_find(s->topology, (uint32_t)where[i]);
                 if (own < 0 || !node) /* a node that came with hotplug is in the next topology */
                         continue;
@@ -388,33 +390,34 @@ static int ask_batch(Sampling *s, const PageSource *from, const uint64_t *first,
         return 0;
 }
 
-static int draw_up_to(Sampling *s, const PageSource *from, uint64_t n_pages, uint64_t n_draws) {
+static int sampling_draw_up_to(Sampling *s, const PageSource *from, uint64_t n_pages,
+                               uint64_t n_draws) {
         int r = 0;
 
         for (uint64_t n = 0; r >= 0 && n < n_draws && s->n_found < n_pages; n += BATCH)
-                r = ask_batch(s, from, NULL, BATCH);
+                r = sampling_ask_batch(s, from, NULL, BATCH);
         return r;
 }
 
 /* Of a small frame the pages that are there are listed first. */
-static int draw_from(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
+static int sampling_draw_frame(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
         _cleanup_(present_done) PresentPages present = { 0 };
         PageSource from = { .frame = frame, .n_pages = frame->n_pages };
         int r;
 
-        begin(s);
+        sampling_begin(s);
         if (frame->n_pages <= SAMPLER_LISTED_PAGES) {
                 r = present_list(frame, s->pagemap_fd, &present);
                 from.present = &present;
                 from.n_pages = present.n;
         } else {
-                r = draw_up_to(s, &from, UINT64_MAX, PROBE_DRAWS);
+                r = sampling_draw_up_to(s, &from, UINT64_MAX, PROBE_DRAWS);
                 if (r >= 0 && s->n_found < PROBE_DRAWS / SAMPLER_SPARSE) {
                         /* It is sparse. Where the frame changes, former results are dropped: they
                          * were drawn from another one. */
                         r = frame_condense(frame, s->pagemap_fd);
                         if (r >= 0)
-                                begin(s);
+                                sampling_begin(s);
                         else if (r == -EOPNOTSUPP || r == -E2BIG)
                                 r = 0;
                 }
@@ -425,16 +428,16 @@ static int draw_from(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whol
         if (r < 0 || from.n_pages == 0)
                 return r;
         if (!*ret_whole)
-                return draw_up_to(s, &from, n_pages, SAMPLER_DRAWS_MAX);
+                return sampling_draw_up_to(s, &from, n_pages, SAMPLER_DRAWS_MAX);
         for (uint64_t at = 0; r >= 0 && at < from.n_pages; at += BATCH) {
                 const uint64_t left = from.n_pages - at;
 
-                r = ask_batch(s, &from, &at, left < BATCH ? (size_t)left : BATCH);
+                r = sampling_ask_batch(s, &from, &at, left < BATCH ? (size_t)left : BATCH);
         }
         return r;
 }
 
-static void take(const Sampling *s, Draws *draws) {
+static void sampling_add_to_draws(const Sampling *s, Draws *draws) {
         const double scale = s->n_drawn == 0 ? 0 : (double)s->n_pages / (double)s->n_drawn;
 
         for (size_t i = 0; i < s->topology->n_nodes; i++) {
@@ -478,14 +481,15 @@ int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_p
         s.random = seed == 0 ? 1 : seed * UINT64_C(0x9E3779B97F4A7C15); /* odd: never 0 */
         r = frame_load(process, &private, &shared);
         if (r >= 0)
-                r = draw_from(&s, &private, n_pages, &draws.whole);
+                r = sampling_draw_frame(&s, &private, n_pages, &draws.whole);
         if (r < 0)
                 return r;
-        take(&s, &draws);
-        r = draw_from(&s, &shared, n_pages / (SAMPLER_PAGES / SAMPLER_SHARED_PAGES), &shared_whole);
+        sampling_add_to_draws(&s, &draws);
+        r = sampling_draw_frame(&s, &shared, n_pages / (SAMPLER_PAGES / SAMPLER_SHARED_PAGES),
+                                &shared_whole);
         if (r < 0)
                 return r;
-        take(&s, &draws);
+        sampling_add_to_draws(&s, &draws);
         draws.mapped_whole = draws.whole && shared_whole;
         /* Was it the same process, and the same program, all the time? */
         r = proc_is_alive(process) ? pagemap_read(fd, 0, 1, &entry) : -ESRCH;
@@ -515,7 +519,7 @@ Estimate sampler_shmem_on(const Draws *draws, size_t node) {
                                  draws->shmem_squares, draws->mapped_whole);
 }
 
-static uint64_t part(double share_of, double all, uint64_t bytes) {
+static uint64_t bytes_of_share(double share_of, double all, uint64_t bytes) {
         return all <= 0 ? 0 : (uint64_t)((double)bytes * (share_of / all) + 0.5);
 }
 
@@ -525,10 +529,13 @@ void sampler_add_bytes(const Topology *topology, const Draws *draws, const ProcM
 
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const NodeDraws *at = &draws->by_node[i];
-                uint64_t file = part(at->file_pages, draws->file_pages, memory->file_bytes);
-                uint64_t shmem = part(at->shmem_pages, draws->shmem_pages, memory->shmem_bytes);
+                uint64_t file =
+                        bytes_of_share(at->file_pages, draws->file_pages, memory->file_bytes);
+                uint64_t shmem =
+                        bytes_of_share(at->shmem_pages, draws->shmem_pages, memory->shmem_bytes);
 
-                by_node[i].anon_bytes += part((double)at->n_anon, (double)draws->n_anon, anon);
+                by_node[i].anon_bytes +=
+                        bytes_of_share((double)at->n_anon, (double)draws->n_anon, anon);
                 by_node[i].file_bytes += file;
                 by_node[i].shmem_bytes += shmem;
                 by_node[i].mapped_bytes += file + shmem;
@@ -560,7 +567,7 @@ typedef struct Listing {
 
 /* Between the listing and the opening a thread may have ended, and its number be another
  * thread's. */
-static int open_thread(Listing *l, size_t at, pid_t tid) {
+static int access_open_thread(Listing *l, size_t at, pid_t tid) {
         AccessCounters *c = l->counters;
         AccessThread thread = { .tid = tid, .seen = true };
         int r;
@@ -595,7 +602,7 @@ static int on_thread(pid_t tid, void *userdata) {
         }
         if (c->error == 0) {
                 l->n_opens--;
-                r = open_thread(l, at, tid);
+                r = access_open_thread(l, at, tid);
                 if (r >= 0 || r == -ESRCH) /* ended since it was listed */
                         return 0;
                 c->error = r;

@@ -118,7 +118,7 @@ static int slave_add(const char *name, void *userdata) {
 }
 
 /* "lvm", "crypt", "raid1"; of the device mapper's others the first word of their uuid. */
-static void append_kind(StorageWalk *walk, const char *path) {
+static void storage_append_kind(StorageWalk *walk, const char *path) {
         char uuid[256], level[32];
 
         if (path_read(walk->sysroot->sys_fd, uuid, sizeof(uuid), "%s/dm/uuid", path) >= 0) {
@@ -137,7 +137,7 @@ static void append_kind(StorageWalk *walk, const char *path) {
                 text_appendf(&walk->chain, " (%s)", level);
 }
 
-static int walk_down(StorageWalk *walk, const char *path, unsigned level) {
+static int storage_walk_down(StorageWalk *walk, const char *path, unsigned level) {
         _cleanup_device_list_ DeviceList slaves = { 0 };
         char below[PATH_MAX];
         int r;
@@ -149,7 +149,7 @@ static int walk_down(StorageWalk *walk, const char *path, unsigned level) {
                 (void)strcpy(below, path);
                 (void)sysfs_to_parent(below);
                 text_append(&walk->chain, " on ");
-                return walk_down(walk, below, level + 1);
+                return storage_walk_down(walk, below, level + 1);
         }
         r = path_foreach(walk->sysroot->sys_fd, slave_add, &slaves, "%s/slaves", path);
         if (r == -ENOMEM)
@@ -164,14 +164,14 @@ static int walk_down(StorageWalk *walk, const char *path, unsigned level) {
                 r = disk_load(walk->sysroot, path, &device);
                 return r < 0 ? r : device_list_add(&walk->disks, &device);
         }
-        append_kind(walk, path);
+        storage_append_kind(walk, path);
         r = 0;
         for (size_t i = 0; i < slaves.n_devices && r >= 0; i++) {
                 const char *name = slaves.devices[i].name;
 
                 text_append(&walk->chain, i > 0 ? ", " : slaves.n_devices > 1 ? " on [" : " on ");
                 if (sysfs_resolve(walk->sysroot, below, "class/block/%s", name) >= 0)
-                        r = walk_down(walk, below, level + 1);
+                        r = storage_walk_down(walk, below, level + 1);
                 else
                         text_append(&walk->chain, name);
         }
@@ -180,16 +180,16 @@ static int walk_down(StorageWalk *walk, const char *path, unsigned level) {
         return r;
 }
 
-static int add_mount(StorageWalk *walk, const Mount *mount);
+static int storage_add_mount(StorageWalk *walk, const Mount *mount);
 
 /* Of a loop device, its file is on another mount. */
-static int add_device(StorageWalk *walk, const char *path) {
+static int storage_add_device(StorageWalk *walk, const char *path) {
         char file[PATH_MAX];
         const Mount *mount;
         int r;
 
         walk->n_devices = 0;
-        r = walk_down(walk, path, 0);
+        r = storage_walk_down(walk, path, 0);
         if (r < 0 || walk->chain.error < 0)
                 return r < 0 ? r : walk->chain.error;
         if (path_read(walk->sysroot->sys_fd, file, sizeof(file), "%s/loop/backing_file", path) <=
@@ -200,7 +200,7 @@ static int add_device(StorageWalk *walk, const char *path) {
         if (!mount)
                 return 0;
         text_append(&walk->chain, " on ");
-        return add_mount(walk, mount);
+        return storage_add_mount(walk, mount);
 }
 
 /* --- file systems of several devices --- */
@@ -229,13 +229,13 @@ static int members_add(const char *name, void *userdata) {
             sysfs_resolve(members->walk->sysroot, path, "class/block/%s", name) < 0)
                 return 0;
         text_append(&members->walk->chain, ", ");
-        return add_device(members->walk, path);
+        return storage_add_device(members->walk, path);
 }
 
 /* --- one mount --- */
 
 /* File systems whose number is not that of a device, although they are on devices. */
-static int add_unnumbered(StorageWalk *walk, const Mount *mount) {
+static int storage_add_unnumbered(StorageWalk *walk, const Mount *mount) {
         const int sys_fd = walk->sysroot->sys_fd;
         Members members = { .walk = walk };
         char path[PATH_MAX];
@@ -253,7 +253,7 @@ static int add_unnumbered(StorageWalk *walk, const Mount *mount) {
                         if (block_find_by_name(walk->sysroot, one, path) < 0)
                                 continue;
                         text_append(&walk->chain, found ? ", " : "");
-                        r = add_device(walk, path);
+                        r = storage_add_device(walk, path);
                         if (r < 0)
                                 return r;
                         found = true;
@@ -264,13 +264,13 @@ static int add_unnumbered(StorageWalk *walk, const Mount *mount) {
             block_find_by_name(walk->sysroot, mount->source, path) < 0)
                 return -ENODEV;
         members.one = basename(path);
-        r = add_device(walk, path);
+        r = storage_add_device(walk, path);
         if (r < 0 || path_foreach(sys_fd, members_find, &members, "fs/btrfs") != -ECANCELED)
                 return r < 0 ? r : 0;
         return path_foreach(sys_fd, members_add, &members, "%s", members.folder);
 }
 
-static int add_mount(StorageWalk *walk, const Mount *mount) {
+static int storage_add_mount(StorageWalk *walk, const Mount *mount) {
         char number[32], path[PATH_MAX];
 
         /* A mount point can have any name, and the chain is printed on terminals. */
@@ -280,21 +280,21 @@ static int add_mount(StorageWalk *walk, const Mount *mount) {
                 text_appendf(&walk->chain, ": %s", mount->type);
         text_append(&walk->chain, " on ");
         if (mount->major == 0)
-                return add_unnumbered(walk, mount);
+                return storage_add_unnumbered(walk, mount);
         (void)snprintf(number, sizeof(number), "%u:%u", mount->major, mount->minor);
         if (sysfs_resolve(walk->sysroot, path, "dev/block/%s", number) < 0 &&
             block_find_by_file(walk->sysroot, "dev", number, path) <
                     0) /* dumps often lack sys/dev */
                 return -ENODEV;
-        return add_device(walk, path);
+        return storage_add_device(walk, path);
 }
 
 /* `table` is searched for the file of a loop device. As storage_find(). */
-static int find_by_mount(const Sysroot *sysroot, const MountTable *table, const Mount *mount,
-                         StorageDevices *ret) {
+static int storage_find_by_mount(const Sysroot *sysroot, const MountTable *table,
+                                 const Mount *mount, StorageDevices *ret) {
         _cleanup_(storage_walk_done) StorageWalk walk = { .sysroot = sysroot, .table = table };
         StorageDevices storage = { 0 };
-        int r = add_mount(&walk, mount);
+        int r = storage_add_mount(&walk, mount);
 
         if (r < 0 || walk.chain.error < 0)
                 return r < 0 ? r : walk.chain.error;
@@ -316,7 +316,7 @@ int storage_find(const Sysroot *sysroot, const char *mountinfo, const char *dir,
         if (r < 0)
                 return r;
         mount = mount_table_find(&table, dir);
-        return mount ? find_by_mount(sysroot, &table, mount, ret) : -ENOENT;
+        return mount ? storage_find_by_mount(sysroot, &table, mount, ret) : -ENOENT;
 }
 
 /* --- the mount of a directory ---
@@ -377,16 +377,16 @@ int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *di
                 return r;
         mount = mount_table_find_id(&table, id);
         if (mount)
-                return find_by_mount(sysroot, &table, mount, ret);
+                return storage_find_by_mount(sysroot, &table, mount, ret);
         /* In a chroot whose root is no mount point, mountinfo does not show its mount. */
         return fstat(fd, &st) < 0 ? -errno
-                                  : find_by_mount(sysroot, &table,
-                                                  &(Mount){ .point = dir,
-                                                            .type = "",
-                                                            .source = "",
-                                                            .major = major(st.st_dev),
-                                                            .minor = minor(st.st_dev) },
-                                                  ret);
+                                  : storage_find_by_mount(sysroot, &table,
+                                                          &(Mount){ .point = dir,
+                                                                    .type = "",
+                                                                    .source = "",
+                                                                    .major = major(st.st_dev),
+                                                                    .minor = minor(st.st_dev) },
+                                                          ret);
 }
 
 /* --- the data directory of a process: by its command line --- */

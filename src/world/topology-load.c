@@ -121,7 +121,7 @@ const char *topology_fill_info(hwloc_obj_t object, const char *name) {
 _Static_assert(PACKAGE_UNKNOWN == HWLOC_UNKNOWN_INDEX, "a package without a number is unknown");
 
 /* Where the firmware hides nodes, a node holds several packages: then none is its own. */
-static uint32_t find_package(hwloc_topology_t t, hwloc_obj_t node) {
+static uint32_t node_find_package(hwloc_topology_t t, hwloc_obj_t node) {
         hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_PACKAGE, node);
         hwloc_obj_t other = NULL;
 
@@ -140,7 +140,7 @@ static const char *info_of(hwloc_obj_t node, const char *name) {
 
 /* hwloc's words: "GPUMemory", "NVM", "HBM", "MCDRAM", "CXL-DRAM", "SPM". Before 2.10 it knew no
  * CXL: the device below the memory's region shows it. */
-static NodeKind find_kind(hwloc_obj_t node) {
+static NodeKind node_find_kind(hwloc_obj_t node) {
         const char *subtype = node->subtype ? node->subtype : "";
 
         if (strcmp(subtype, "GPUMemory") == 0)
@@ -165,7 +165,7 @@ static int compare_nodes(const void *a, const void *b) {
 /* The node that the CPU belongs to, of all nodes that hwloc shows it near. Of two the smaller set
  * is the node's own; of the same, plain memory comes before memory of another kind ("NVM", "HBM",
  * "CXL"), and the kernel numbers nodes with CPUs before those without. */
-static hwloc_obj_t find_owner(hwloc_topology_t t, const NodeSet *has_cpu, unsigned cpu) {
+static hwloc_obj_t cpu_find_owner(hwloc_topology_t t, const NodeSet *has_cpu, unsigned cpu) {
         hwloc_obj_t node = NULL, owner = NULL;
         bool special, owner_special = false;
         int weight, owner_weight = 0;
@@ -275,9 +275,9 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
                 if (object->os_index < NODE_SET_MAX)
                         topology.nodes[topology.n_nodes++] = (Node){
                                 .id = object->os_index,
-                                .package = find_package(t, object),
+                                .package = node_find_package(t, object),
                                 .memory_bytes = object->attr->numanode.local_memory,
-                                .kind = find_kind(object),
+                                .kind = node_find_kind(object),
                         };
         if (topology.n_nodes == 0)
                 return -ENODATA;
@@ -286,7 +286,7 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
         topology.offline_cpus = cpus_of(hwloc_topology_get_complete_cpuset(t));
         id_set_subtract(&topology.offline_cpus, &online);
         ID_SET_FOREACH(cpu, &online) {
-                hwloc_obj_t owner = find_owner(t, has_cpu, (unsigned)cpu);
+                hwloc_obj_t owner = cpu_find_owner(t, has_cpu, (unsigned)cpu);
                 Node *node = owner ? (Node *)topology_find(&topology, owner->os_index) : NULL;
 
                 if (node)
@@ -307,7 +307,7 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
 #define NODES "devices/system/node/"
 
 /* Only packages, nodes, cores and CPUs are wanted: caches and devices cost a walk through /sys. */
-static int load_hwloc(const Sysroot *sysroot, hwloc_topology_t *ret) {
+static int topology_load_hwloc(const Sysroot *sysroot, hwloc_topology_t *ret) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         TopologyEnv env;
         int r = topology_env_enter(&env, sysroot, false);
@@ -439,7 +439,7 @@ int topology_load(const Sysroot *sysroot, Topology *ret) {
         PartitionSearch search = { .name = topology.taken_by, .size = sizeof(topology.taken_by) };
         CpuSet cpus, all;
         NodeSet nodes, all_nodes;
-        int r = load_hwloc(sysroot, &t);
+        int r = topology_load_hwloc(sysroot, &t);
 
         if (r >= 0)
                 r = topology_fill(t, NULL, &topology);

@@ -74,7 +74,7 @@ static int hwloc_load_buffer(const char *xml, size_t size, bool keep_misc, hwloc
 
 /* The instances of an export. hwloc has no way to remove an object: so all objects of that kind are
  * left out in a second reading, DIMMs too. After a third, new ones may be added. */
-static int drop_marks(const char *xml, size_t size, hwloc_topology_t *t) {
+static int source_drop_marks(const char *xml, size_t size, hwloc_topology_t *t) {
         _cleanup_hwloc_ hwloc_topology_t bare = NULL;
         hwloc_obj_t object = NULL;
         char *buffer = NULL;
@@ -98,7 +98,7 @@ static int drop_marks(const char *xml, size_t size, hwloc_topology_t *t) {
         return r;
 }
 
-static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message) {
+static int source_load_xml(const char *path, hwloc_topology_t *ret, char **ret_message) {
         static const char format[] = "<topology version=\"";
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_free_ char *xml = NULL;
@@ -110,7 +110,7 @@ static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message)
                 return fail_with(ret_message, r, "cannot read %s: %s", path, strerror(-r));
         r = hwloc_load_buffer(xml, size, true, &t);
         if (r >= 0)
-                r = drop_marks(xml, size, &t);
+                r = source_drop_marks(xml, size, &t);
         if (r >= 0) {
                 *ret = TAKE_PTR(t);
                 return 0;
@@ -161,7 +161,7 @@ static int topology_source_load(const TopologySource *source, hwloc_topology_t *
         if (r < 0)
                 return r;
         if (source->xml)
-                r = load_xml(source->xml, &t, &message);
+                r = source_load_xml(source->xml, &t, &message);
         else if (source->synthetic && count_cpus(source->synthetic) > CPU_SET_MAX)
                 r = fail_with(&message, -EINVAL,
                               "the machine \"%s\" has too many CPUs, expected at most %u",
@@ -453,7 +453,7 @@ static void read_node_note(const char *note, const CpuSet *first_threads, Node *
 }
 
 /* What hwloc took, and we do not. */
-static int explain(int r, const char *source, char **ret_message) {
+static int topology_explain(int r, const char *source, char **ret_message) {
         const char *why = r == -E2BIG     ? "has too many nodes, expected at most 1024"
                           : r == -ENODATA ? "has no node"
                           : r == -EBADMSG ? "contains damaged notes on devices; export it again"
@@ -483,7 +483,7 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
                 (void)id_set_parse_list(list, &has_cpu);
         r = topology_fill(t, id_set_is_empty(&has_cpu) ? NULL : &has_cpu, &topology);
         if (r < 0)
-                return explain(r, name, ret_message);
+                return topology_explain(r, name, ret_message);
         for (size_t i = 0; i < ELEMENTSOF(NOTED_SETS); i++) {
                 list = topology_fill_info(root, NOTED_SETS[i].name);
                 if (list)
@@ -510,7 +510,7 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
         if (ret_devices) {
                 r = topology_devices_load(t, &topology, ret_devices);
                 if (r < 0)
-                        return explain(r, name, ret_message);
+                        return topology_explain(r, name, ret_message);
         }
         *ret = TAKE_STRUCT(topology);
         return 0;
@@ -528,7 +528,7 @@ int topology_load_synthetic(const char *description, Topology *ret, char **ret_m
 
 /* --- writing: what we know --- */
 
-static int note_topology(hwloc_topology_t t, Topology *topology) {
+static int topology_note(hwloc_topology_t t, Topology *topology) {
         NodeSet has_cpu = { 0 };
         hwloc_obj_t root = hwloc_get_root_obj(t);
         char list[ID_SET_LIST_MAX];
@@ -576,7 +576,7 @@ static int note_topology(hwloc_topology_t t, Topology *topology) {
  * others: an instance below these would not be visible. */
 enum { LSTOPO_ALIKE_MAX = 4 };
 
-static int add_mark(hwloc_topology_t t, const TopologyMark *mark) {
+static int topology_add_mark(hwloc_topology_t t, const TopologyMark *mark) {
         const int first = id_set_next(&mark->nodes, 0);
         hwloc_obj_t place =
                 first < 0 ? NULL : hwloc_get_numanode_obj_by_os_index(t, (unsigned)first);
@@ -614,7 +614,7 @@ static int add_mark(hwloc_topology_t t, const TopologyMark *mark) {
 
 /* A link stays one, and what it points to is replaced. What is no regular file, such as a terminal,
  * is not there to be replaced. */
-static int file_replace(const char *path, const char *data, size_t size) {
+static int xml_file_replace(const char *path, const char *data, size_t size) {
         _cleanup_close_ int dir_fd = -EBADF;
         char target[PATH_MAX], *slash;
         struct stat st;
@@ -653,11 +653,11 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
                 r = topology_source_load(source, &t, ret_message);
         if (r < 0)
                 return r;
-        r = note_topology(t, &topology);
+        r = topology_note(t, &topology);
         if (r >= 0 && devices)
                 r = topology_devices_note(t, devices);
         for (size_t i = 0; i < n_marks && r >= 0; i++)
-                r = add_mark(t, &marks[i]);
+                r = topology_add_mark(t, &marks[i]);
         if (r < 0)
                 return r;
         r = topology_env_enter(&env, NULL, true);
@@ -666,7 +666,7 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
                 topology_env_leave(&env, NULL);
         }
         if (r >= 0)
-                r = file_replace(path, xml, strlen(xml));
+                r = xml_file_replace(path, xml, strlen(xml));
         if (xml)
                 hwloc_free_xmlbuffer(t, xml);
         return r < 0 ? fail_with(ret_message, r, "cannot write %s: %s", path, strerror(-r)) : 0;
