@@ -20,18 +20,6 @@ static int affinity_write(pid_t tid, const CpuSet *mask) {
         return syscall(SYS_sched_setaffinity, tid, sizeof(*mask), mask) < 0 ? -errno : 0;
 }
 
-/* The parent of the thread: a thread inherits the mask of the thread that created it; which one
- * of a process's threads that was, the kernel does not show. 0: not known. */
-static pid_t parent_of(const Sysroot *sysroot, pid_t tid) {
-        char text[16384];
-        uint64_t group, parent;
-
-        if (path_read(sysroot->proc_fd, text, sizeof(text), "%d/status", tid) < 0 ||
-            parse_field(text, "\nTgid:", &group) < 0 || parse_field(text, "\nPPid:", &parent) < 0)
-                return 0;
-        return (pid_t)group != tid ? (pid_t)group : (pid_t)parent;
-}
-
 /* Our thread was gone when the call returned. Usually no thread has its number; in the worst
  * case the numbers have wrapped meanwhile and the number is another thread's, so young that it
  * has what it inherited. What our own thread had before is of no use: the two have nothing in
@@ -39,12 +27,18 @@ static pid_t parent_of(const Sysroot *sysroot, pid_t tid) {
  * them too. */
 static void affinity_restore_number(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
                                     uint64_t *n_pid_reuses) {
+        char text[16384];
+        uint64_t group, parent;
         CpuSet mask, was;
-        pid_t maker;
+        pid_t maker = 0; /* not known */
 
         if (affinity_read_thread(tid, &mask) < 0 || !id_set_equal(&mask, cpus))
                 return;
-        maker = parent_of(sysroot, tid);
+        /* A thread inherits the mask of the thread that created it; which one of a process's
+         * threads that was, the kernel does not show. */
+        if (path_read(sysroot->proc_fd, text, sizeof(text), "%d/status", tid) >= 0 &&
+            parse_field(text, "\nTgid:", &group) >= 0 && parse_field(text, "\nPPid:", &parent) >= 0)
+                maker = (pid_t)group != tid ? (pid_t)group : (pid_t)parent;
         if (maker <= 0 || affinity_read_thread(maker, &was) < 0)
                 memset(&was, 0xff, sizeof(was)); /* the kernel cuts it down to what is allowed */
         if (id_set_equal(&was, cpus))

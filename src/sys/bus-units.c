@@ -151,13 +151,6 @@ int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *pro
         return r < 0 ? r : bus_units_call(bus, message, reply, userdata, ret_slot);
 }
 
-int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView value,
-                  BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot) {
-        const BusUnitsProperty one = { .name = property, .value = value };
-
-        return bus_units_set_all(bus, unit, &one, 1, reply, userdata, ret_slot);
-}
-
 int bus_units_start(sd_bus *bus, const char *unit) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         int r;
@@ -332,37 +325,31 @@ static int scope_read_unset(sd_bus_message *message, const char *name) {
         }
 }
 
-static int scope_read_value(sd_bus_message *message, const char *name, BusScopeState *state) {
-        int flag, r;
+static int scope_read_property(sd_bus_message *message, const char *name, void *userdata) {
+        BusScopeState *state = userdata;
+        const char *contents;
+        int flag, r = sd_bus_message_peek_type(message, NULL, &contents);
 
+        if (r >= 0)
+                r = sd_bus_message_enter_container(message, 'v', contents);
+        if (r < 0)
+                return r;
+        state->has_oom_policy |= strcmp(name, "OOMPolicy") == 0;
         if (strcmp(name, "Delegate") == 0 || strcmp(name, "SendSIGHUP") == 0) {
                 r = sd_bus_message_read(message, "b", &flag);
                 if (r >= 0)
                         *(name[0] == 'D' ? &state->delegated : &state->send_sighup) = flag;
-                return r;
+        } else if (strcmp(name, "TimeoutStopUSec") == 0) {
+                r = sd_bus_message_read(message, "t", &state->stop_timeout_usec);
+        } else if (strcmp(name, "TasksMax") == 0) {
+                r = sd_bus_message_read(message, "t", &state->tasks_max);
+        } else if (property_is_harmless(name)) {
+                r = sd_bus_message_skip(message, NULL);
+        } else {
+                r = scope_read_unset(message, name);
+                if (r == 0 && !state->limit)
+                        state->limit = name;
         }
-        if (strcmp(name, "TimeoutStopUSec") == 0)
-                return sd_bus_message_read(message, "t", &state->stop_timeout_usec);
-        if (strcmp(name, "TasksMax") == 0)
-                return sd_bus_message_read(message, "t", &state->tasks_max);
-        if (strcmp(name, "OOMPolicy") == 0)
-                state->has_oom_policy = true;
-        if (property_is_harmless(name))
-                return sd_bus_message_skip(message, NULL);
-        r = scope_read_unset(message, name);
-        if (r == 0 && !state->limit)
-                state->limit = name;
-        return r;
-}
-
-static int scope_read_property(sd_bus_message *message, const char *name, void *userdata) {
-        const char *contents;
-        int r = sd_bus_message_peek_type(message, NULL, &contents);
-
-        if (r >= 0)
-                r = sd_bus_message_enter_container(message, 'v', contents);
-        if (r >= 0)
-                r = scope_read_value(message, name, userdata);
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 

@@ -18,9 +18,7 @@ enum { REQUEST_MAX = 512, HEADERS_MAX_BYTES = 16384 };
 enum { TLS_ALERT = 0x15, TLS_MAJOR_VERSION = 3 };
 
 typedef struct Answer {
-        HttpSink sink;
-        void *userdata;
-        size_t body_max_bytes, body_bytes, header_bytes;
+        size_t header_bytes;
         char status_line[sizeof("HTTP/1.1 200")]; /* its beginning */
         size_t line_length;                       /* of the line of the headers that arrives */
         bool status_known, in_body;
@@ -73,21 +71,6 @@ static ssize_t answer_take_headers(Answer *a, const char *bytes, size_t size) {
                 }
         }
         return (ssize_t)size;
-}
-
-static int answer_take_bytes(Answer *a, const char *bytes, size_t size) {
-        if (!a->in_body) {
-                const ssize_t n = answer_take_headers(a, bytes, size);
-
-                if (n < 0)
-                        return (int)n;
-                bytes += n;
-                size -= (size_t)n;
-        }
-        if (size > a->body_max_bytes - a->body_bytes)
-                return -EFBIG;
-        a->body_bytes += size;
-        return size > 0 ? a->sink(bytes, size, a->userdata) : 0;
 }
 
 /* Waits until then for the socket; 0 or -errno. */
@@ -146,9 +129,8 @@ static int send_request(int fd, const HttpAddress *to, const char *path) {
 int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, HttpSink sink,
              void *userdata, unsigned *ret_status) {
         const uint64_t end_usec = clock_monotonic_usec() + (uint64_t)limits->timeout_msec * 1000;
-        Answer answer = { .sink = sink,
-                          .userdata = userdata,
-                          .body_max_bytes = limits->body_max_bytes };
+        size_t body_bytes = 0;
+        Answer answer = { 0 };
         _cleanup_close_ int fd = -EBADF;
         int r = open_connection(to, end_usec, &fd);
 
@@ -156,6 +138,7 @@ int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, 
                 r = send_request(fd, to, path);
         while (r == 0) {
                 char bytes[16384];
+                size_t of_headers = 0, size;
                 ssize_t n;
 
                 r = socket_await(fd, POLLIN, end_usec);
@@ -170,10 +153,27 @@ int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, 
                                 r = -EBADMSG;
                         break;
                 }
-                if (n > 0)
-                        r = answer_take_bytes(&answer, bytes, (size_t)n);
-                else if (errno != EAGAIN)
-                        r = -errno;
+                if (n < 0) {
+                        r = errno == EAGAIN ? 0 : -errno;
+                        continue;
+                }
+                size = (size_t)n;
+                if (!answer.in_body) {
+                        n = answer_take_headers(&answer, bytes, size);
+                        if (n < 0) {
+                                r = (int)n;
+                                break;
+                        }
+                        of_headers = (size_t)n;
+                }
+                size -= of_headers;
+                if (size > limits->body_max_bytes - body_bytes) {
+                        r = -EFBIG;
+                        break;
+                }
+                body_bytes += size;
+                if (size > 0)
+                        r = sink(bytes + of_headers, size, userdata);
         }
         if (ret_status)
                 *ret_status = answer.status;

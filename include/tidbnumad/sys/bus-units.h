@@ -34,12 +34,6 @@ int bus_units_error(const sd_bus_error *error);
 /* error: 0, or negative errno of these with `message` as systemd put it ("" when there is none). */
 typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
 
-/* Requests systemd to set AllowedCPUs= or AllowedMemoryNodes= (`property`) of a unit until the next
- * boot, and calls back once when it has answered. Does not wait: PID 1 may take seconds. `*slot` is
- * the pending call; after an unref of it, there is no callback. */
-int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView value,
-                  BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
-
 /* Sends a call whose reply is passed to `on_reply`, with a copy of the `size` bytes at `call` as
  * its userdata. `*ret_slot` is the pending call, and owns the copy. 0 microseconds: sd-bus's
  * default timeout. */
@@ -61,7 +55,9 @@ typedef struct BusUnitsProperty {
 
 #define BUS_MEMORY_MAX "MemoryMax"
 
-/* The same of several properties in one call: all of them or none. */
+/* Requests systemd to set properties of a unit until the next boot, all of them or none, and calls
+ * back once when it has answered. Does not wait: PID 1 may take seconds. `*ret_slot` is the pending
+ * call; after an unref of it, there is no callback. */
 int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,
                       BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
 
@@ -85,8 +81,8 @@ typedef struct BusScope {
 } BusScope;
 
 /* Requests systemd to create the scope and to move the processes into it. Replies as
- * bus_units_set(). systemd moves the processes a moment after the reply, so the caller has to check
- * for that. */
+ * bus_units_set_all(). systemd moves the processes a moment after the reply, so the caller has to
+ * check for that. */
 int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, void *userdata,
                     sd_bus_slot **ret_slot);
 
