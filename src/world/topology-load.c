@@ -200,33 +200,6 @@ CpuSet topology_fill_first_threads(const Topology *topology) {
         return all;
 }
 
-/* The lowest CPU of each core; a CPU without a core in hwloc counts as a core of its own. */
-static int fill_cores(hwloc_topology_t t, Topology *topology) {
-        hwloc_obj_t core = NULL;
-        CpuSet others = { 0 };
-
-        topology->core = calloc(CPU_SET_MAX, sizeof(topology->core[0]));
-        if (!topology->core)
-                return -ENOMEM;
-        for (uint32_t cpu = 0; cpu < CPU_SET_MAX; cpu++)
-                topology->core[cpu] = (uint16_t)cpu;
-        while ((core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core))) {
-                CpuSet threads = cpus_of(core->cpuset);
-                int first = id_set_next(&threads, 0);
-
-                ID_SET_FOREACH(cpu, &threads) {
-                        topology->core[cpu] = (uint16_t)first;
-                        if (cpu != first)
-                                id_set_add(&others, (uint32_t)cpu);
-                }
-        }
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                topology->nodes[i].first_threads = topology->nodes[i].cpus;
-                id_set_subtract(&topology->nodes[i].first_threads, &others);
-        }
-        return 0;
-}
-
 /* A machine that reports no distances keeps none; topology_distance() then answers by the ACPI
  * defaults. */
 static int fill_distances(hwloc_topology_t t, Topology *topology) {
@@ -261,7 +234,8 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
         _cleanup_topology_ Topology topology = { 0 };
         const int n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
         const CpuSet online = cpus_of(hwloc_topology_get_topology_cpuset(t));
-        hwloc_obj_t object = NULL;
+        hwloc_obj_t object = NULL, core = NULL;
+        CpuSet other_threads = { 0 };
         int r;
 
         if (n <= 0)
@@ -283,6 +257,7 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
                 return -ENODATA;
         qsort(topology.nodes, topology.n_nodes, sizeof(Node), compare_nodes);
 
+        /* Each CPU is of one node, though several may be near it. */
         topology.offline_cpus = cpus_of(hwloc_topology_get_complete_cpuset(t));
         id_set_subtract(&topology.offline_cpus, &online);
         ID_SET_FOREACH(cpu, &online) {
@@ -292,9 +267,29 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
                 if (node)
                         id_set_add(&node->cpus, (uint32_t)cpu);
         }
-        r = fill_cores(t, &topology);
-        if (r >= 0)
-                r = fill_distances(t, &topology);
+
+        /* The lowest CPU of each core; a CPU without a core in hwloc counts as a core of its own.
+         */
+        topology.core = calloc(CPU_SET_MAX, sizeof(topology.core[0]));
+        if (!topology.core)
+                return -ENOMEM;
+        for (uint32_t cpu = 0; cpu < CPU_SET_MAX; cpu++)
+                topology.core[cpu] = (uint16_t)cpu;
+        while ((core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core))) {
+                CpuSet threads = cpus_of(core->cpuset);
+                int first = id_set_next(&threads, 0);
+
+                ID_SET_FOREACH(cpu, &threads) {
+                        topology.core[cpu] = (uint16_t)first;
+                        if (cpu != first)
+                                id_set_add(&other_threads, (uint32_t)cpu);
+                }
+        }
+        for (size_t i = 0; i < topology.n_nodes; i++) {
+                topology.nodes[i].first_threads = topology.nodes[i].cpus;
+                id_set_subtract(&topology.nodes[i].first_threads, &other_threads);
+        }
+        r = fill_distances(t, &topology);
         if (r < 0)
                 return r;
         *ret = TAKE_STRUCT(topology);

@@ -72,4 +72,3 @@ typedef enum KinshipVerdict {
 
 KinshipVerdict kinship_judge(Kinship *kinship, pid_t pid);
 void kinship_done(Kinship *kinship);
-#define _cleanup_kinship_ _cleanup_(kinship_done)

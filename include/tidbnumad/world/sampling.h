@@ -201,7 +201,6 @@ void access_read(AccessCounters *counters, const AccessEvents *events, AccessSam
 void access_finish(AccessCounters *counters, const AccessEvents *events, AccessSample *ret);
 
 void access_close(AccessCounters *counters);
-#define _cleanup_access_ _cleanup_(access_close)
 
 /* 0..1; NAN: nothing was counted, or one of the two is not. */
 double access_ratio(const AccessSample *sample, const AccessEvents *events);
