@@ -192,22 +192,6 @@ static void check_idle_keys(const Check *c) {
                      "`" RATE "` is below 1MiB/s: moving 1 GiB takes more than 17 minutes");
 }
 
-/* The most of these nodes that one socket has. */
-static uint32_t most_of_a_package(const Topology *topology, const NodeSet *nodes) {
-        uint32_t most = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                uint32_t n = 0;
-
-                for (size_t j = 0; j < topology->n_nodes; j++)
-                        n += topology_same_package(&topology->nodes[i], &topology->nodes[j]) &&
-                             id_set_has(nodes, topology->nodes[j].id);
-                if (n > most)
-                        most = n;
-        }
-        return most;
-}
-
 /* Refuses what leaves no instance a place, so that the policy would do nothing. */
 static void check_choice(const Check *c) {
         const Place *place = &c->policy->place;
@@ -248,7 +232,17 @@ static void check_choice(const Check *c) {
                      place->count, from, less, id_set_count(&homes));
                 return;
         }
-        n = most_of_a_package(c->topology, &open);
+        /* The most of these nodes that one socket has. */
+        n = 0;
+        for (size_t i = 0; i < c->topology->n_nodes; i++) {
+                uint32_t of_package = 0;
+
+                for (size_t j = 0; j < c->topology->n_nodes; j++)
+                        of_package += topology_same_package(&c->topology->nodes[i],
+                                                            &c->topology->nodes[j]) &&
+                                      id_set_has(&open, c->topology->nodes[j].id);
+                n = of_package > n ? of_package : n;
+        }
         if (place->same_package && place->count > n)
                 REFUSE(c, at,
                        "`" COUNT "` is %u, and no socket of %s%s has more than %u, expected at "
@@ -278,22 +272,6 @@ static bool spans_packages(const Topology *topology, const NodeSet *nodes) {
 static bool lists_cpus(const Check *c) {
         return c->topology && c->policy->cpus.choice == CPUS_LIST &&
                !id_set_intersects(&c->policy->cpus.list, &c->topology->offline_cpus);
-}
-
-/* The nodes to choose are those of the listed CPUs. */
-static void check_cpus_of_choice(const Check *c) {
-        const Place *place = &c->policy->place;
-        uint32_t n = 0;
-
-        if (!lists_cpus(c) || !place->count_is_set || place->count == PLACE_COUNT_AUTO)
-                return;
-        for (size_t i = 0; i < c->topology->n_nodes; i++)
-                n += id_set_intersects(&c->topology->nodes[i].cpus, &c->policy->cpus.list);
-        if (n > 0 && n < place->count)
-                REFUSE(c, policy_draft_span(c->draft, CPUS),
-                       "`" CPUS "` has CPUs of %u node%s, and `" COUNT
-                       "` in line %u is %u, expected CPUs of as many nodes, or a lower count",
-                       n, n == 1 ? "" : "s", policy_draft_span(c->draft, COUNT).line, place->count);
 }
 
 /* The node of a CPU that is offline is not known: such a CPU may be one of these nodes. */
@@ -375,6 +353,7 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         const Place *place = &draft->policy.place;
         NodeSet seen = { 0 }, absent = place->avoid, all;
         char list[ID_SET_LIST_MAX];
+        uint32_t n = 0;
 
         if (!c.policy->match.unit && !c.policy->match.user)
                 WARN(&c, draft->at,
@@ -396,7 +375,18 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                              "`" AVOID "` names node %s, which this machine does not have",
                              render(ID_VIEW(&absent), list));
         }
-        check_cpus_of_choice(&c);
+        /* The nodes to choose are those of the listed CPUs. */
+        if (lists_cpus(&c) && place->count_is_set && place->count != PLACE_COUNT_AUTO) {
+                for (size_t i = 0; i < topology->n_nodes; i++)
+                        n += id_set_intersects(&topology->nodes[i].cpus, &c.policy->cpus.list);
+                if (n > 0 && n < place->count)
+                        REFUSE(&c, policy_draft_span(draft, CPUS),
+                               "`" CPUS "` has CPUs of %u node%s, and `" COUNT
+                               "` in line %u is %u, expected CPUs of as many nodes, or a lower "
+                               "count",
+                               n, n == 1 ? "" : "s", policy_draft_span(draft, COUNT).line,
+                               place->count);
+        }
         for (size_t k = 0; k < draft_n_explicit(draft); k++) {
                 SourceSpan at;
                 const NodeSet *nodes = draft_explicit(c.draft, k, &at);
@@ -467,15 +457,18 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
 
 /* --- two policies --- */
 
-static void check_pairs(const PolicyMerge *merge, Diagnostics *errors, Diagnostics *warnings) {
+void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Diagnostics *errors,
+                         Diagnostics *warnings) {
         _cleanup_free_ NodeSet *nodes = calloc(merge->n_drafts + 1, sizeof(*nodes));
         char list[ID_SET_LIST_MAX];
 
-        if (!nodes) {
+        for (size_t i = 0; i < merge->n_drafts; i++)
+                if (!merge->drafts[i].faulty)
+                        check_draft(&merge->drafts[i], topology, errors, warnings);
+        if (!nodes)
                 errors->error = -ENOMEM;
-                return;
-        }
-        for (size_t j = 0; j < merge->n_drafts; j++) {
+        /* Two exclusive policies that name one node. */
+        for (size_t j = 0; nodes && j < merge->n_drafts; j++) {
                 const PolicyDraft *later = &merge->drafts[j];
                 const Policy *b = &later->policy;
 
@@ -505,14 +498,6 @@ static void check_pairs(const PolicyMerge *merge, Diagnostics *errors, Diagnosti
                                 meant ? "" : ", as they are by default");
                 }
         }
-}
-
-void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Diagnostics *errors,
-                         Diagnostics *warnings) {
-        for (size_t i = 0; i < merge->n_drafts; i++)
-                if (!merge->drafts[i].faulty)
-                        check_draft(&merge->drafts[i], topology, errors, warnings);
-        check_pairs(merge, errors, warnings);
         /* Warns of a policy whose processes all belong to an earlier one. */
         for (size_t j = 1; j < merge->n_drafts; j++) {
                 const PolicyDraft *later = &merge->drafts[j];

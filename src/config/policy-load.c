@@ -516,31 +516,6 @@ static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, v
         return 0;
 }
 
-static int load_file(Loader *l) {
-        _cleanup_yaml_node_ YamlNode root = { 0 };
-        char shown[DESCRIBED_MAX];
-        int r;
-
-        r = policy_yaml_parse(l->file, &root, l->errors);
-        if (r == -EINVAL)
-                return 0;
-        if (r == 0 && root.kind == YAML_KIND_EMPTY) {
-                /* Of an editor or a play that was cut short, as likely as meant. */
-                diagnostics_add_at(l->errors, l->file, (SourceSpan){ 1, 1, 0 },
-                                   "the file is empty, expected policies; if it is to have none, "
-                                   "write `version: 1` and `policies: []`, or remove it");
-                return 0;
-        }
-        if (r < 0)
-                return r;
-        if (root.kind != YAML_KIND_MAPPING) {
-                REFUSE(l, &root, "the file is %s, expected a mapping with `version: 1`",
-                       node_describe(&root, shown));
-                return 0;
-        }
-        return load_section(l, &root, "", l->set);
-}
-
 int policy_set_parse(const SourceFileList *files, const Topology *topology,
                      const DeviceList *devices, PolicySet *ret, Diagnostics *errors,
                      Diagnostics *warnings) {
@@ -551,6 +526,7 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
                      .warnings = warnings,
                      .set = &set };
         PolicyPlace places[POLICY_KEYS_MAX] = { 0 };
+        char shown[DESCRIBED_MAX];
         size_t before = errors->n_added;
         int r;
 
@@ -558,9 +534,24 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
         l.places = places;
         r = set_defaults("", &set);
         for (size_t i = 0; i < files->n_files && r == 0; i++) {
+                _cleanup_yaml_node_ YamlNode root = { 0 };
+
                 l.file = &files->files[i];
                 l.file_index = i;
-                r = load_file(&l);
+                r = policy_yaml_parse(l.file, &root, errors);
+                if (r == -EINVAL) /* reported */
+                        r = 0;
+                else if (r == 0 && root.kind == YAML_KIND_EMPTY)
+                        /* Of an editor or a play that was cut short, as likely as meant. */
+                        diagnostics_add_at(errors, l.file, (SourceSpan){ 1, 1, 0 },
+                                           "the file is empty, expected policies; if it is to have "
+                                           "none, write `version: 1` and `policies: []`, or remove "
+                                           "it");
+                else if (r == 0 && root.kind != YAML_KIND_MAPPING)
+                        REFUSE(&l, &root, "the file is %s, expected a mapping with `version: 1`",
+                               node_describe(&root, shown));
+                else if (r == 0)
+                        r = load_section(&l, &root, "", &set);
         }
         policy_check_reserve(&set.host.reserve, places, topology, warnings);
         policy_check_irqs(&set, files, warnings);

@@ -88,26 +88,23 @@ static const Scalar SCALARS[] = {
                                .integer = INTEGER_FROM },
 };
 
-static json_t *scalar(const Scalar *s) {
-        json_t *text = json_pack("{s:s, s:s}", "type", "string", "pattern", s->pattern), *integer;
-
-        if (s->integer == NO_INTEGER)
-                return text;
-        if (s->integer == INTEGER_AS_TEXT) {
-                check(json_object_set_new(text, "type", json_pack("[s, s]", "string", "integer")));
-                return text;
-        }
-        integer = json_pack("{s:s, s:i}", "type", "integer", "minimum", s->minimum);
-        if (s->integer == INTEGER_BETWEEN)
-                check(json_object_set_new(integer, "maximum", json_integer(s->maximum)));
-        return json_pack("{s:[o, o]}", "anyOf", integer, text);
-}
-
 static json_t *value_of(const PolicyKey *key) {
         static const char *const switches[] = { "off", "on", NULL };
+        const Scalar *s = key->type < ELEMENTSOF(SCALARS) ? &SCALARS[key->type] : NULL;
+        json_t *text, *integer;
 
-        if (key->type < ELEMENTSOF(SCALARS) && SCALARS[key->type].pattern)
-                return scalar(&SCALARS[key->type]);
+        if (s && s->pattern) {
+                text = json_pack("{s:s, s:s}", "type", "string", "pattern", s->pattern);
+                if (s->integer == INTEGER_AS_TEXT)
+                        check(json_object_set_new(text, "type",
+                                                  json_pack("[s, s]", "string", "integer")));
+                if (s->integer == NO_INTEGER || s->integer == INTEGER_AS_TEXT)
+                        return text;
+                integer = json_pack("{s:s, s:i}", "type", "integer", "minimum", s->minimum);
+                if (s->integer == INTEGER_BETWEEN)
+                        check(json_object_set_new(integer, "maximum", json_integer(s->maximum)));
+                return json_pack("{s:[o, o]}", "anyOf", integer, text);
+        }
         switch (key->type) {
         case POLICY_KEY_VERSION:
                 return json_pack("{s:[i, s]}", "enum", 1, "1");

@@ -96,30 +96,6 @@ static const char *unit_fault(const char *unit) {
         return fault;
 }
 
-static const char *user_fault(const char *user) {
-        if (utf8_has_control(user) || strpbrk(user, " :/*?[") || *user == '-')
-                return "not the name of a user";
-        return strlen(user) > USER_NAME_MAX ? "it is too long" : NULL;
-}
-
-static const char *name_fault(const char *name) {
-        static const char allowed[] =
-                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-
-        if (strlen(name) > POLICY_NAME_MAX)
-                return "it is too long";
-        return name[strspn(name, allowed)] ? "a character that is not allowed" : NULL;
-}
-
-/* A pattern with a blank at either end would match no command line of the kernel. */
-static const char *args_fault(const char *args) {
-        if (utf8_has_control(args))
-                return "it contains a control character";
-        if (strlen(args) > ARGS_MAX)
-                return "it is too long";
-        return glob_fault(args);
-}
-
 static const char *metric_fault(const char *name) {
         static const char allowed[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:0123456789";
@@ -171,19 +147,30 @@ static const char *pci_fault(const char *address) {
 }
 
 const char *policy_text_fault(PolicyKeyType type, const char *text) {
+        static const char allowed[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
         if (*text == '\0' && type != POLICY_KEY_PCI_ADDRESSES)
                 return "it is empty";
         switch (type) {
         case POLICY_KEY_NAME:
-                return name_fault(text);
+                if (strlen(text) > POLICY_NAME_MAX)
+                        return "it is too long";
+                return text[strspn(text, allowed)] ? "a character that is not allowed" : NULL;
         case POLICY_KEY_EXE:
                 return exe_fault(text);
         case POLICY_KEY_UNIT:
                 return unit_fault(text);
         case POLICY_KEY_USER:
-                return user_fault(text);
+                if (utf8_has_control(text) || strpbrk(text, " :/*?[") || *text == '-')
+                        return "not the name of a user";
+                return strlen(text) > USER_NAME_MAX ? "it is too long" : NULL;
         case POLICY_KEY_ARGS:
-                return args_fault(text);
+                /* A pattern with a blank at either end would match no command line of the kernel.
+                 */
+                if (utf8_has_control(text))
+                        return "it contains a control character";
+                return strlen(text) > ARGS_MAX ? "it is too long" : glob_fault(text);
         case POLICY_KEY_METRIC:
                 return metric_fault(text);
         case POLICY_KEY_INTERFACES:

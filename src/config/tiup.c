@@ -281,31 +281,6 @@ static bool has_host(const Reader *r, const YamlNode *entry) {
         return false;
 }
 
-static int read_section(Reader *r, const YamlNode *key, const YamlNode *list) {
-        Product product = PRODUCT_OTHER; /* whose servers the section lists */
-        TiupTopology *t = r->topology;
-
-        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS && product == PRODUCT_OTHER; i++)
-                if (text_equal(product_info(i)->tiup.section, key->text) &&
-                    text_ends_with(key->text, SERVERS))
-                        product = i;
-        if (product != PRODUCT_OTHER && list->kind != YAML_KIND_LIST &&
-            list->kind != YAML_KIND_EMPTY)
-                REFUSE(r, list->at, "`%s` is not a list, expected one entry a server", key->text);
-        if (list->kind != YAML_KIND_LIST || list->n_children == 0)
-                return 0;
-        for (size_t i = 0; product != PRODUCT_OTHER && i < list->n_children; i++)
-                if (has_host(r, &list->children[i]) &&
-                    read_server(r, product, &list->children[i], NULL) < 0)
-                        return -ENOMEM;
-        if (product != PRODUCT_OTHER)
-                return 0;
-        if (ARRAY_RESERVE(t->others, t->others_allocated, t->n_others + 1) < 0)
-                return -ENOMEM;
-        t->others[t->n_others++] = (TiupOthers){ strdup(key->text), list->n_children };
-        return t->others[t->n_others - 1].section ? 0 : -ENOMEM;
-}
-
 static bool is_exporter_ignored(const YamlNode *root, const char *host) {
         for (size_t i = 0; i + 1 < root->n_children; i += 2) {
                 const YamlNode *list = &root->children[i + 1];
@@ -322,6 +297,7 @@ static bool is_exporter_ignored(const YamlNode *root, const char *host) {
 static int read_root(Reader *r, const YamlNode *root) {
         const YamlNode none = { .kind = YAML_KIND_EMPTY, .at = root->at };
         const YamlNode *monitored = yaml_find(root, "monitored");
+        TiupTopology *t = r->topology;
         size_t n;
 
         if (root->kind != YAML_KIND_MAPPING) {
@@ -331,27 +307,53 @@ static int read_root(Reader *r, const YamlNode *root) {
         }
         r->root = root;
         r->global = yaml_find(root, "global");
-        r->topology->user_units = text_equal(yaml_find_text(r->global, "systemd_mode"), "user");
-        for (size_t i = 0; i + 1 < root->n_children; i += 2)
-                if (root->children[i].kind == YAML_KIND_SCALAR &&
-                    read_section(r, &root->children[i], &root->children[i + 1]) < 0)
-                        return -ENOMEM;
+        t->user_units = text_equal(yaml_find_text(r->global, "systemd_mode"), "user");
+        for (size_t i = 0; i + 1 < root->n_children; i += 2) {
+                const YamlNode *key = &root->children[i], *list = &root->children[i + 1];
+                Product product = PRODUCT_OTHER; /* whose servers the section lists */
+
+                if (key->kind != YAML_KIND_SCALAR)
+                        continue;
+                for (Product p = PRODUCT_OTHER + 1; p < N_PRODUCTS && product == PRODUCT_OTHER; p++)
+                        if (text_equal(product_info(p)->tiup.section, key->text) &&
+                            text_ends_with(key->text, SERVERS))
+                                product = p;
+                if (product != PRODUCT_OTHER && list->kind != YAML_KIND_LIST &&
+                    list->kind != YAML_KIND_EMPTY)
+                        REFUSE(r, list->at, "`%s` is not a list, expected one entry a server",
+                               key->text);
+                if (list->kind != YAML_KIND_LIST || list->n_children == 0)
+                        continue;
+                if (product == PRODUCT_OTHER) {
+                        if (ARRAY_RESERVE(t->others, t->others_allocated, t->n_others + 1) < 0)
+                                return -ENOMEM;
+                        t->others[t->n_others] =
+                                (TiupOthers){ strdup(key->text), list->n_children };
+                        if (!t->others[t->n_others++].section)
+                                return -ENOMEM;
+                        continue;
+                }
+                for (size_t k = 0; k < list->n_children; k++)
+                        if (has_host(r, &list->children[k]) &&
+                            read_server(r, product, &list->children[k], NULL) < 0)
+                                return -ENOMEM;
+        }
         /* TiUP runs exporters on the hosts of all servers, but for those with a server that says
          * `ignore_exporter` (pkg/cluster/manager, getMonitorHosts()); also without `monitored`,
          * whose ports have defaults (pkg/cluster/spec, MonitoredOptions). */
-        n = r->topology->n_servers;
+        n = t->n_servers;
         for (size_t i = 0; i < n; i++) {
-                const char *host = r->topology->servers[i].host;
+                const char *host = t->servers[i].host;
                 bool wanted = !is_exporter_ignored(root, host);
 
                 for (size_t k = 0; k < i; k++)
-                        wanted &= strcmp(r->topology->servers[k].host, host) != 0;
+                        wanted &= strcmp(t->servers[k].host, host) != 0;
                 for (Product p = PRODUCT_OTHER + 1; wanted && p < N_PRODUCTS; p++)
                         if (text_equal(product_info(p)->tiup.section, "monitored") &&
                             read_server(r, p, monitored ? monitored : &none, host) < 0)
                                 return -ENOMEM;
         }
-        if (r->topology->n_servers == 0 && r->errors->n_messages == 0)
+        if (t->n_servers == 0 && r->errors->n_messages == 0)
                 REFUSE(r, root->at,
                        "no servers, expected such as `pd_servers`, `tidb_servers` or "
                        "`tikv_servers`");
