@@ -251,9 +251,16 @@ static void append_rows(Text *text, const AdviceReport *report, unsigned width) 
         table_render(&table, width, text);
 }
 
-/* Each reason once, with the figures of the first instance that has it. */
-static void append_reasons(Text *text, const AdviceReport *report, unsigned width) {
-        text_append(text, "\nWhy:\n");
+int advice_render_table(const AdviceReport *report, unsigned width, Text *text) {
+        _cleanup_text_ Text unknown = { 0 };
+
+        text_reset(text);
+        if (report->n_items > 0)
+                append_rows(text, report, width);
+        text_append(text, report->n_items > 0
+                                  ? "\nWhy:\n"
+                                  : "No advice: no instance that has a place needs any.\n");
+        /* Each reason once, with the figures of the first instance that has it. */
         for (size_t i = 0; i < report->n_items; i++) {
                 const Advice *advice = &report->items[i];
                 _cleanup_text_ Text line = { 0 };
@@ -271,17 +278,6 @@ static void append_reasons(Text *text, const AdviceReport *report, unsigned widt
                                            (width > 0 ? width : COMMENT_WIDTH) - 4, "    ");
                 text_append(text, "\n");
         }
-}
-
-int advice_render_table(const AdviceReport *report, unsigned width, Text *text) {
-        _cleanup_text_ Text unknown = { 0 };
-
-        text_reset(text);
-        if (report->n_items > 0) {
-                append_rows(text, report, width);
-                append_reasons(text, report, width);
-        } else
-                text_append(text, "No advice: no instance that has a place needs any.\n");
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
 

@@ -621,33 +621,28 @@ void metrics_render_reference(Text *text) {
         }
 }
 
-/* The labels that name each instance, one behind the other, each with a NUL behind it. */
-static int render_names(const Snapshot *snapshot, Text *text, const char ***ret) {
-        const char **names = calloc(snapshot->n_instances + 1, sizeof(*names)), *at;
+int metrics_render(const Snapshot *snapshot, Text *text) {
+        _cleanup_text_ Text storage = { 0 };
+        _cleanup_free_ const char **names = calloc(snapshot->n_instances + 1, sizeof(*names));
+        const char *at;
 
+        text_reset(text);
         if (!names)
                 return -ENOMEM;
+        /* The labels that name each instance, one behind the other, each with a NUL behind it. */
         for (size_t i = 0; i < snapshot->n_instances; i++) {
-                append_label(text, "{", "policy", snapshot->instances[i].policy);
-                append_label(text, ",", "name", snapshot->instances[i].name);
-                text_append_bytes(text, "", 1);
+                append_label(&storage, "{", "policy", snapshot->instances[i].policy);
+                append_label(&storage, ",", "name", snapshot->instances[i].name);
+                text_append_bytes(&storage, "", 1);
         }
-        at = text->data;
-        for (size_t i = 0; i < snapshot->n_instances && text->error == 0; i++) {
+        if (storage.error < 0)
+                return storage.error;
+        at = storage.data;
+        for (size_t i = 0; i < snapshot->n_instances; i++) {
                 names[i] = at;
                 at += strlen(at) + 1;
         }
-        *ret = names;
-        return text->error;
-}
-
-int metrics_render(const Snapshot *snapshot, Text *text) {
-        _cleanup_text_ Text storage = { 0 };
-        _cleanup_free_ const char **names = NULL;
-        int r = render_names(snapshot, &storage, &names);
-
-        text_reset(text);
-        for (size_t i = 0; i < ELEMENTSOF(metrics) && r >= 0; i++) {
+        for (size_t i = 0; i < ELEMENTSOF(metrics); i++) {
                 Metric metric = metric_of(i);
                 size_t start = text->length, samples;
 
@@ -661,5 +656,5 @@ int metrics_render(const Snapshot *snapshot, Text *text) {
                 text->length = start; /* no samples: no HELP and TYPE either */
                 text->data[start] = '\0';
         }
-        return r < 0 ? r : text->error;
+        return text->error;
 }

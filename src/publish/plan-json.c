@@ -61,57 +61,59 @@ void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i
 
 /* --- the machine --- */
 
-static void put_node(Json *json, const PlanReport *report, size_t index) {
-        const size_t n_devices = report->devices ? report->devices->n_devices : 0;
-        const Node *node = &report->topology->nodes[index];
-        const bool home = topology_is_home(node);
-
-        JSON_OBJECT(json, NULL) {
-                json_put_count(json, "id", node->id);
-                json_put_count_if(json, "package", node->package != PACKAGE_UNKNOWN, node->package);
-                json_put_ids(json, "cpus", ID_VIEW(&node->cpus));
-                json_put_count_if(json, "memory_bytes", !node->memory_unknown, node->memory_bytes);
-                json_put_string(json, "kind", node_kind_to_string(node->kind));
-                json_put_count_if(json, "free_bytes", report->free_bytes,
-                                  report->free_bytes ? report->free_bytes[index] : 0);
-                json_put_bool(json, "home", home);
-                json_put_string(json, "why_no_home", home ? NULL : topology_why_no_home(node));
-                json_put_bool(json, "reserved", id_set_has(&report->reserved, node->id));
-                JSON_ARRAY(json, "devices", i, n_devices)
-                        if (report->devices->devices[i].node == (int32_t)node->id)
-                                json_put_string(json, NULL, report->devices->devices[i].name);
-                JSON_ARRAY(json, "instances", i, report->n_instances)
-                        if (id_set_has(&report->instances[i].choice->placement.nodes, node->id))
-                                json_put_string(json, NULL, report->instances[i].in->name);
-        }
-}
-
-static void put_device(Json *json, const Device *device) {
-        JSON_OBJECT(json, NULL) {
-                json_put_string(json, "name", device->name);
-                json_put_string(json, "kind",
-                                device->kind == DEVICE_NET ? "net"
-                                : device->nvme             ? "nvme"
-                                                           : "disk");
-                json_put_count_if(json, "node", device->node != DEVICE_NODE_UNKNOWN,
-                                  (uint64_t)device->node);
-                json_put_string(json, "pci", device->pci);
-                json_put_string(json, "driver", device->driver);
-                json_put_string(json, "master", device->master);
-                json_put_count_if(json, "speed_mbps", device->speed_mbps > 0, device->speed_mbps);
-                json_put_bool(json, "default_route", device->default_route);
-                json_put_bool(json, "virtual_function", device->virtual_function);
-        }
-}
-
 void plan_json_report(Json *json, const PlanReport *report) {
+        const size_t n_devices = report->devices ? report->devices->n_devices : 0;
+        const Topology *topology = report->topology;
+
         json_put_string(json, "source", report->source);
         JSON_ARRAY(json, "instances", i, report->n_instances)
                 plan_json_instance(json, NULL, &report->instances[i]);
-        JSON_ARRAY(json, "nodes", i, report->topology->n_nodes)
-                put_node(json, report, i);
-        JSON_ARRAY(json, "devices", i, report->devices ? report->devices->n_devices : 0)
-                put_device(json, &report->devices->devices[i]);
+        JSON_ARRAY(json, "nodes", i, topology->n_nodes)
+                JSON_OBJECT(json, NULL) {
+                        const Node *node = &topology->nodes[i];
+                        const bool home = topology_is_home(node);
+
+                        json_put_count(json, "id", node->id);
+                        json_put_count_if(json, "package", node->package != PACKAGE_UNKNOWN,
+                                          node->package);
+                        json_put_ids(json, "cpus", ID_VIEW(&node->cpus));
+                        json_put_count_if(json, "memory_bytes", !node->memory_unknown,
+                                          node->memory_bytes);
+                        json_put_string(json, "kind", node_kind_to_string(node->kind));
+                        json_put_count_if(json, "free_bytes", report->free_bytes,
+                                          report->free_bytes ? report->free_bytes[i] : 0);
+                        json_put_bool(json, "home", home);
+                        json_put_string(json, "why_no_home",
+                                        home ? NULL : topology_why_no_home(node));
+                        json_put_bool(json, "reserved", id_set_has(&report->reserved, node->id));
+                        JSON_ARRAY(json, "devices", k, n_devices)
+                                if (report->devices->devices[k].node == (int32_t)node->id)
+                                        json_put_string(json, NULL,
+                                                        report->devices->devices[k].name);
+                        JSON_ARRAY(json, "instances", k, report->n_instances)
+                                if (id_set_has(&report->instances[k].choice->placement.nodes,
+                                               node->id))
+                                        json_put_string(json, NULL, report->instances[k].in->name);
+                }
+        JSON_ARRAY(json, "devices", i, n_devices)
+                JSON_OBJECT(json, NULL) {
+                        const Device *device = &report->devices->devices[i];
+
+                        json_put_string(json, "name", device->name);
+                        json_put_string(json, "kind",
+                                        device->kind == DEVICE_NET ? "net"
+                                        : device->nvme             ? "nvme"
+                                                                   : "disk");
+                        json_put_count_if(json, "node", device->node != DEVICE_NODE_UNKNOWN,
+                                          (uint64_t)device->node);
+                        json_put_string(json, "pci", device->pci);
+                        json_put_string(json, "driver", device->driver);
+                        json_put_string(json, "master", device->master);
+                        json_put_count_if(json, "speed_mbps", device->speed_mbps > 0,
+                                          device->speed_mbps);
+                        json_put_bool(json, "default_route", device->default_route);
+                        json_put_bool(json, "virtual_function", device->virtual_function);
+                }
         json_put_ids(json, "reserved_nodes", ID_VIEW(&report->reserved));
         json_put_ids(json, "reserved_cpus", ID_VIEW(&report->reserved_cpus));
         json_put_ids(json, "nic_nodes", ID_VIEW(&report->nic_nodes));
@@ -141,20 +143,6 @@ void plan_json_changes(Json *json, const PlanChange *changes, size_t n_changes) 
 }
 
 /* --- interrupts --- */
-
-static void put_vector(Json *json, const IrqVector *v, const IrqPlanVector *planned) {
-        JSON_OBJECT(json, NULL) {
-                json_put_count(json, "irq", v->irq);
-                json_put_string(json, "handler", v->name);
-                json_put_string(json, "role", irq_role_to_string(v->role));
-                json_put_count_if(json, "queue", v->queue >= 0, (uint64_t)v->queue);
-                json_put_ids_if(json, "now", v->mask_known, ID_VIEW(&v->requested));
-                json_put_ids_if(json, "effective", v->effective_known, ID_VIEW(&v->effective));
-                json_put_string(json, "decision", irq_decision_to_string(planned->decision));
-                json_put_ids_if(json, "cpus", planned->decision == IRQ_STEERED,
-                                ID_VIEW(&planned->cpus));
-        }
-}
 
 static void put_masks(Json *json, const char *key, const CpuSet *sets, size_t n) {
         if (!sets)
@@ -193,7 +181,22 @@ static void put_irq_device(Json *json, const IrqPlanDevice *d) {
                 JSON_ARRAY(json, "cpus", i, d->n_order)
                         json_put_count(json, NULL, d->order[i]);
                 JSON_ARRAY(json, "vectors", i, device->n_vectors)
-                        put_vector(json, &device->vectors[i], &d->vectors[i]);
+                        JSON_OBJECT(json, NULL) {
+                                const IrqVector *v = &device->vectors[i];
+                                const IrqPlanVector *planned = &d->vectors[i];
+
+                                json_put_count(json, "irq", v->irq);
+                                json_put_string(json, "handler", v->name);
+                                json_put_string(json, "role", irq_role_to_string(v->role));
+                                json_put_count_if(json, "queue", v->queue >= 0, (uint64_t)v->queue);
+                                json_put_ids_if(json, "now", v->mask_known, ID_VIEW(&v->requested));
+                                json_put_ids_if(json, "effective", v->effective_known,
+                                                ID_VIEW(&v->effective));
+                                json_put_string(json, "decision",
+                                                irq_decision_to_string(planned->decision));
+                                json_put_ids_if(json, "cpus", planned->decision == IRQ_STEERED,
+                                                ID_VIEW(&planned->cpus));
+                        }
                 put_masks(json, "xps", d->xps, device->n_tx);
                 put_masks(json, "rps", d->rps, device->n_rx);
         }

@@ -101,59 +101,46 @@ static void append_reason(const PlanReportInstance *i, PlacementCriterion criter
                 append_rule(criterion, text);
 }
 
-/* Of the criteria by which others lost, the weightiest, and, unless `brief`, that by which the
- * nearest rivals lost; and whether some did not lose at all. */
-static void append_reasons(const PlanReportInstance *i, bool brief, Text *text) {
+static void append_why(const PlanReportInstance *i, bool brief, Text *text) {
+        const PlacementBasis basis = i->choice->basis;
         const uint32_t decides = i->choice->grounds.decides & ~(1u << WEIGH_NUMBER);
         const bool tie = i->choice->grounds.decides & 1u << WEIGH_NUMBER;
         unsigned first = 0, last = 0;
 
-        if (decides == 0) {
-                text_append(text, tie ? reason_of(i, WEIGH_NUMBER)
-                                  : i->choice->n_feasible > 1
-                                          ? "a tie with other nodes"
-                                          : "no other nodes are available to it");
-                return;
-        }
-        for (unsigned c = 0; c < N_CRITERIA; c++)
-                last = decides & 1u << c ? c : last;
-        while (!(decides & 1u << first))
-                first++;
-        append_reason(i, (PlacementCriterion)first, text);
-        if (brief)
-                return;
-        if (last != first) {
-                text_append(text, "; ");
-                append_reason(i, (PlacementCriterion)last, text);
-        }
-        text_append(text, tie ? "; of equal nodes the lowest number" : "");
-}
-
-static void append_why(const PlanReportInstance *i, bool brief, Text *text) {
-        if (i->unplaced) {
+        if (i->unplaced)
                 text_append_printable(text, i->unplaced);
-                return;
-        }
-        switch (i->choice->basis) {
-        case BASIS_REFUSED:
+        else if (basis == BASIS_REFUSED)
                 placement_refusal_append(i->choice->refusal, i->in, text);
-                break;
-        case BASIS_EXPLICIT:
+        else if (basis == BASIS_EXPLICIT) {
                 text_append(text, "its policy names the ");
                 text_append(text,
                             id_set_count(&i->choice->placement.nodes) == 1 ? "node" : "nodes");
-                break;
-        case BASIS_KEPT:
-        case BASIS_CHOSEN:
-                if (i->bound)
-                        text_append(text, "it is bound there and still fits");
-                else if (i->choice->basis == BASIS_KEPT)
-                        text_append(text, "it is placed there and still fits");
-                else if (i->choice->grounds.outdone)
-                        text_append(text, "an earlier plan placed it there");
-                else
-                        append_reasons(i, brief, text);
-                break;
+        } else if (i->bound)
+                text_append(text, "it is bound there and still fits");
+        else if (basis == BASIS_KEPT)
+                text_append(text, "it is placed there and still fits");
+        else if (i->choice->grounds.outdone)
+                text_append(text, "an earlier plan placed it there");
+        else if (decides == 0 && tie)
+                text_append(text, reason_of(i, WEIGH_NUMBER));
+        else if (decides == 0)
+                text_append(text, i->choice->n_feasible > 1 ? "a tie with other nodes"
+                                                            : "no other nodes are available to it");
+        else {
+                /* Of the criteria by which others lost, the weightiest, and, unless `brief`, that
+                 * by which the nearest rivals lost; and whether some did not lose at all. */
+                for (unsigned c = 0; c < N_CRITERIA; c++)
+                        last = decides & 1u << c ? c : last;
+                while (!(decides & 1u << first))
+                        first++;
+                append_reason(i, (PlacementCriterion)first, text);
+                if (brief)
+                        return;
+                if (last != first) {
+                        text_append(text, "; ");
+                        append_reason(i, (PlacementCriterion)last, text);
+                }
+                text_append(text, tie ? "; of equal nodes the lowest number" : "");
         }
 }
 
