@@ -52,22 +52,6 @@ static int groups_open(int above_fd, const char *name, bool create, int *ret_fd)
         return *ret_fd < 0 ? -errno : 0;
 }
 
-/* Directories of instances that ended unnoticed. The kernel keeps those in use. */
-static void groups_sweep(int own_fd) {
-        _cleanup_closedir_ DIR *dir = NULL;
-        const struct dirent *entry;
-        int fd = openat(own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        dir = fd < 0 ? NULL : fdopendir(fd);
-        if (!dir) {
-                closep(&fd);
-                return;
-        }
-        while ((entry = readdir(dir)))
-                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-                        (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
-}
-
 /* Another process may remove the directory while it is empty; then it is created again. */
 static int groups_make_own(Groups *groups) {
         int r = -ENOENT;
@@ -107,13 +91,19 @@ int cgroup1_groups_make(const Sysroot *sysroot, const char *instance) {
 
 int cgroup1_groups_remove(const Sysroot *sysroot) {
         _cleanup_(groups_done) Groups groups = { -EBADF, -EBADF };
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
         int r = cgroup1_open(sysroot, "cpuset", &groups.root_fd);
 
         if (r >= 0)
                 r = groups_open(groups.root_fd, CGROUP1_FOLDER, false, &groups.own_fd);
         if (r < 0)
                 return r;
-        groups_sweep(groups.own_fd);
+        /* Directories of instances that ended unnoticed. The kernel keeps those in use. */
+        dir = dir_from_fd(openat(groups.own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        while (dir && (entry = readdir(dir)))
+                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                        (void)unlinkat(groups.own_fd, entry->d_name, AT_REMOVEDIR);
         return cgroup1_rmdir(groups.root_fd, CGROUP1_FOLDER);
 }
 
@@ -365,18 +355,6 @@ static const char *home_of(const UndoRecord *record, const ProcHandle *handle,
         return entry && entry->cpuset ? entry->cpuset : "/";
 }
 
-/* The directory, or what is left above it. */
-static int open_home(Backend *backend, char *path, int *ret_fd) {
-        for (;;) {
-                char *slash = strrchr(path, '/');
-                int r = cgroup_open_below(backend->root_fd, path, ret_fd);
-
-                if (r != -ESRCH || !slash || strcmp(path, "/") == 0)
-                        return r;
-                slash[slash == path] = '\0';
-        }
-}
-
 static int send_home(pid_t pid, void *userdata) {
         const Home *way = userdata;
         Backend *backend = way->backend;
@@ -387,6 +365,7 @@ static int send_home(pid_t pid, void *userdata) {
         _cleanup_free_ char *path = NULL, *now = NULL;
         const UndoProcess *entry;
         const char *home;
+        char *slash;
         int r = proc_open(backend->sysroot, pid, &handle);
 
         if (r < 0)
@@ -398,7 +377,10 @@ static int send_home(pid_t pid, void *userdata) {
         path = strdup(home);
         if (!path)
                 return -ENOMEM;
-        r = open_home(backend, path, &fd);
+        /* The directory, or what is left above it. */
+        while ((r = cgroup_open_below(backend->root_fd, path, &fd)) == -ESRCH &&
+               (slash = strrchr(path, '/')) && strcmp(path, "/") != 0)
+                slash[slash == path] = '\0';
         if (r < 0)
                 return r;
         if (strcmp(path, home) != 0)

@@ -373,29 +373,6 @@ static int walk_add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n
         return 0;
 }
 
-/* Shared memory that has a name, and a file, may be open in any process: of it what this one alone
- * maps. */
-static int add_shared(Walk *w, const uint64_t *entries, size_t n) {
-        const PageReach reach =
-                w->mover->mapping.kind == MAPPING_SHARED_ANON ? w->own.reach : PAGES_ALONE;
-        int r = reach == w->shared.reach ? 0 : walk_flush(w, &w->shared);
-
-        w->shared.reach = reach;
-        if (r < 0)
-                return r;
-        return walk_add(w, &w->shared, entries, n,
-                        reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
-}
-
-static int add_own(Walk *w, const uint64_t *entries, size_t n) {
-        const Mapping *mapping = &w->mover->mapping;
-        const bool may_be_read = !mapping->has_file || mapping->on_disk;
-        int r = may_be_read == w->own.may_be_read ? 0 : walk_flush(w, &w->own);
-
-        w->own.may_be_read = may_be_read;
-        return r < 0 ? r : walk_add(w, &w->own, entries, n, PAGE_OWN);
-}
-
 static int read_entries_up_to(Walk *w, uint64_t end) {
         const uint64_t start = w->mover->address;
         int r = pagemap_read(w->mover->pagemap_fd, start,
@@ -426,6 +403,8 @@ static int read_entries(Walk *w, uint64_t end, const uint64_t **ret) {
 static int add_piece(Walk *w) {
         Mover *mover = w->mover;
         const Mapping *mapping = &mover->mapping;
+        const bool may_be_read = !mapping->has_file || mapping->on_disk;
+        const PageReach reach = mapping->kind == MAPPING_SHARED_ANON ? w->own.reach : PAGES_ALONE;
         const uint64_t *entries;
         uint64_t end;
         int r = skip_empty(mover);
@@ -439,10 +418,23 @@ static int add_piece(Walk *w) {
         end = end < mapping->end ? end : mapping->end;
         n = (size_t)((end - mover->address) / page_size_bytes());
         r = read_entries(w, end, &entries);
-        if (r >= 0 && mapping->kind == MAPPING_PRIVATE)
-                r = add_own(w, entries, n);
-        if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || takes_file(mover, mapping)))
-                r = add_shared(w, entries, n);
+        if (r >= 0 && mapping->kind == MAPPING_PRIVATE) {
+                if (may_be_read != w->own.may_be_read)
+                        r = walk_flush(w, &w->own);
+                w->own.may_be_read = may_be_read;
+                if (r >= 0)
+                        r = walk_add(w, &w->own, entries, n, PAGE_OWN);
+        }
+        /* Shared memory that has a name, and a file, may be open in any process: of it what this
+         * one alone maps. */
+        if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || takes_file(mover, mapping))) {
+                if (reach != w->shared.reach)
+                        r = walk_flush(w, &w->shared);
+                w->shared.reach = reach;
+                if (r >= 0)
+                        r = walk_add(w, &w->shared, entries, n,
+                                     reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
+        }
         if (r >= 0) {
                 w->scanned_bytes += end - mover->address;
                 mover->address = end;

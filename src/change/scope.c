@@ -85,13 +85,10 @@ static bool has_limits(int group_fd) {
         const struct dirent *entry;
         char text[4096];
         struct stat st;
-        int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        dir = fd < 0 ? NULL : fdopendir(fd);
-        if (!dir) {
-                closep(&fd);
+        dir = dir_from_fd(openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!dir)
                 return true;
-        }
         while ((entry = readdir(dir))) {
                 const char *file = entry->d_name;
 
@@ -119,21 +116,6 @@ static bool is_right_below_slice(const char *path) {
 static const char no_unit[] = "it does not run in a systemd unit; run it in its own service";
 
 static const char user_manager[] = "it runs under a user's own manager; run it as a system service";
-
-static const char *refuses_path(const char *path) {
-        if (path[0] != '/' || path[1] == '\0')
-                return no_unit;
-        if (strstr(path, "/user@"))
-                return user_manager;
-        if (!is_right_below_slice(path))
-                return "it runs in a cgroup below its unit that another manager created; run it in "
-                       "its own service";
-        if (text_ends_with(path, ".service"))
-                return "unrelated processes share its unit; run it in its own unit";
-        if (!text_ends_with(path, ".scope") || strcmp(path, "/init.scope") == 0)
-                return no_unit;
-        return NULL;
-}
 
 static const char delegated[] = "its scope is delegated to another manager, perhaps of containers; "
                                 "run it in its own service";
@@ -178,7 +160,7 @@ const char *scope_lost_limit(const char *property) {
 
 static const char *target_refused(const Sysroot *sysroot, const BackendTarget *target) {
         _cleanup_close_ int fd = -EBADF;
-        const char *home = NULL, *why;
+        const char *home = NULL;
         char value[8];
 
         for (size_t i = 0; i < target->n_members; i++) {
@@ -196,9 +178,17 @@ static const char *target_refused(const Sysroot *sysroot, const BackendTarget *t
         }
         if (!home)
                 return NULL;
-        why = refuses_path(home);
-        if (why)
-                return why;
+        if (home[0] != '/' || home[1] == '\0')
+                return no_unit;
+        if (strstr(home, "/user@"))
+                return user_manager;
+        if (!is_right_below_slice(home))
+                return "it runs in a cgroup below its unit that another manager created; run it in "
+                       "its own service";
+        if (text_ends_with(home, ".service"))
+                return "unrelated processes share its unit; run it in its own unit";
+        if (!text_ends_with(home, ".scope") || strcmp(home, "/init.scope") == 0)
+                return no_unit;
         if (cgroup_open(sysroot, home, &fd) < 0)
                 return NULL; /* it has ended or is being moved: the next reconcile checks again */
         /* systemd marks delegated groups with one of two attributes, depending on its version. */

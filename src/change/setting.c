@@ -148,27 +148,13 @@ static int read_file(const Sysroot *sysroot, const SettingKey *key,
         return n < 0 ? (int)n : 0;
 }
 
-/* The kernel wants CAP_NET_ADMIN for the CPUs of a queue, and the daemon has put it down. */
-static ssize_t write_as_network_admin(int fd, const char *text) {
-        const int raised = capability_set_effective(CAP_NET_ADMIN, true);
-        ssize_t n;
-
-        do
-                n = write(fd, text, strlen(text));
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
-                n = -errno;
-        if (raised > 0)
-                (void)capability_set_effective(CAP_NET_ADMIN, false);
-        return n;
-}
-
 static int write_file(const Sysroot *sysroot, const SettingKey *key, const char *text) {
         char path[SETTING_TEXT_MAX];
         _cleanup_close_ int dir_fd = open_folder(sysroot, key, path);
         _cleanup_close_ int fd = -EBADF;
         struct stat st;
         ssize_t n;
+        int raised;
 
         if (dir_fd < 0)
                 return dir_fd;
@@ -180,7 +166,16 @@ static int write_file(const Sysroot *sysroot, const SettingKey *key, const char 
         fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return errno == EROFS ? -EPERM : -errno; /* /proc/sys, see the daemon's unit */
-        n = write_as_network_admin(fd, text);
+        /* The kernel wants CAP_NET_ADMIN for the CPUs of a queue, and the daemon has put it down.
+         */
+        raised = capability_set_effective(CAP_NET_ADMIN, true);
+        do
+                n = write(fd, text, strlen(text));
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                n = -errno;
+        if (raised > 0)
+                (void)capability_set_effective(CAP_NET_ADMIN, false);
         if (n < 0)
                 return (int)n;
         return (size_t)n == strlen(text) ? 0 : -EMSGSIZE;

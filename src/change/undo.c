@@ -292,19 +292,17 @@ void undo_forget(Undo *undo, UndoRecord *record) {
 
 /* --- what has ended --- */
 
-static bool lives(const Undo *undo, const ProcessId *id) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        int r = proc_open_twice(undo->sysroot, id->pid, &handle);
-
-        if (r < 0)
-                return r != -ESRCH && r != -ENOENT; /* not known: it may live */
-        return handle.start_ticks == id->start_ticks && proc_is_alive(&handle);
-}
-
 bool undo_prune(const Undo *undo, UndoRecord *record) {
-        for (size_t i = record->n_processes; i > 0; i--)
-                if (!lives(undo, &record->processes[i - 1].id))
+        for (size_t i = record->n_processes; i > 0; i--) {
+                const ProcessId *id = &record->processes[i - 1].id;
+                _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+                int r = proc_open_twice(undo->sysroot, id->pid, &handle);
+
+                if (r < 0 && r != -ESRCH && r != -ENOENT)
+                        continue; /* not known: it may live */
+                if (r < 0 || handle.start_ticks != id->start_ticks || !proc_is_alive(&handle))
                         undo_record_remove(record, i - 1);
+        }
         return undo_record_is_empty(record);
 }
 
@@ -378,17 +376,13 @@ static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *us
 int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
-        int fd, r = 0;
+        int r = 0;
 
         if (undo->dir_fd < 0)
                 return -EBADF;
-        fd = openat(undo->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        dir = fd < 0 ? NULL : fdopendir(fd);
-        if (!dir) {
-                r = -errno;
-                closep(&fd);
-                return r;
-        }
+        dir = dir_from_fd(openat(undo->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!dir)
+                return -errno;
         (void)undo_starts_read(undo->dir_fd, &undo->former); /* without it, no process is of it */
         while (r >= 0 && (errno = 0, entry = readdir(dir)))
                 if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_STARTS_FILE) != 0)
