@@ -431,31 +431,6 @@ static Child *find_at_process(const Workers *all, const WorkerRequest *request) 
         return NULL;
 }
 
-static void child_run(Child *child, Ticket *t) {
-        Workers *all = child->all;
-
-        child->job = t->request.job;
-        child->of = worker_request_process(&t->request);
-        child->uid = t->uid;
-        child->sent_usec = clock_monotonic_usec();
-        child->deadline_usec =
-                child->sent_usec + worker_job_deadline_usec(child->job) / all->divisor;
-        child->n_extended = 0;
-        if (worker_child_send(&child->process, &t->request, t->process) < 0 ||
-            child_arm(child, child->sent_usec) < 0) {
-                ticket_answer(all, t, -ECHILD, NULL);
-                child_free(child);
-                return;
-        }
-        child->ticket = t;
-        t->child = child;
-        t->process = NULL;
-        proc_close(&t->own);
-        t->own = PROC_HANDLE_NONE;
-        if (t->uid != NO_USER)
-                all->last_uid = t->uid;
-}
-
 /* --- who is next --- */
 
 static bool user_has_late(const Workers *all, uid_t uid) {
@@ -506,10 +481,30 @@ static void lane_run(Workers *all, WorkerLane lane) {
 
                 if (r == -EAGAIN)
                         return;
-                if (r < 0)
+                if (r < 0) {
                         ticket_answer(all, t, r, NULL);
-                else
-                        child_run(child, t);
+                        continue;
+                }
+                child->job = t->request.job;
+                child->of = worker_request_process(&t->request);
+                child->uid = t->uid;
+                child->sent_usec = clock_monotonic_usec();
+                child->deadline_usec =
+                        child->sent_usec + worker_job_deadline_usec(child->job) / all->divisor;
+                child->n_extended = 0;
+                if (worker_child_send(&child->process, &t->request, t->process) < 0 ||
+                    child_arm(child, child->sent_usec) < 0) {
+                        ticket_answer(all, t, -ECHILD, NULL);
+                        child_free(child);
+                        continue;
+                }
+                child->ticket = t;
+                t->child = child;
+                t->process = NULL;
+                proc_close(&t->own);
+                t->own = PROC_HANDLE_NONE;
+                if (t->uid != NO_USER)
+                        all->last_uid = t->uid;
         }
 }
 
