@@ -238,35 +238,6 @@ static int open_description(const char *path, Machine *machine) {
         return r;
 }
 
-static int open_machine(const Fleet *fleet, FleetClass *class, TemporaryFolder *folder) {
-        Args args = { 0 };
-        int r = 0;
-
-        switch (class->kind) {
-        case FLEET_GIVEN:
-                return machine_open(fleet->args, &class->machine);
-        case FLEET_DESCRIPTION:
-                r = open_description(class->path, &class->machine);
-                break;
-        case FLEET_ARCHIVE:
-                r = temporary_folder_make(folder);
-                if (r >= 0)
-                        r = archive_unpack(class->path, folder);
-                args.sysroot = folder->path;
-                if (r >= 0)
-                        r = machine_open(&args, &class->machine);
-                break;
-        case FLEET_XML:
-        case FLEET_DUMP:
-                *(class->kind == FLEET_XML ? &args.topology : &args.sysroot) = class->path;
-                r = machine_open(&args, &class->machine);
-                break;
-        }
-        if (r < 0 && r != -ENOMEM)
-                output_line(stderr, "tidbnumactl: %s cannot be used as a machine", class->path);
-        return r;
-}
-
 /* --- the servers of a host --- */
 
 /* By program and unit: which user will run it is not known here. */
@@ -392,7 +363,32 @@ static int fill_host(Fleet *fleet, const FleetHost *host) {
 static int plan_class(Fleet *fleet, FleetClass *class) {
         _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
         bool wanted[N_PRODUCTS] = { 0 };
-        int r = open_machine(fleet, class, &folder);
+        Args args = { 0 };
+        int r = 0;
+
+        switch (class->kind) {
+        case FLEET_GIVEN:
+                r = machine_open(fleet->args, &class->machine);
+                break;
+        case FLEET_DESCRIPTION:
+                r = open_description(class->path, &class->machine);
+                break;
+        case FLEET_ARCHIVE:
+                r = temporary_folder_make(&folder);
+                if (r >= 0)
+                        r = archive_unpack(class->path, &folder);
+                args.sysroot = folder.path;
+                if (r >= 0)
+                        r = machine_open(&args, &class->machine);
+                break;
+        case FLEET_XML:
+        case FLEET_DUMP:
+                *(class->kind == FLEET_XML ? &args.topology : &args.sysroot) = class->path;
+                r = machine_open(&args, &class->machine);
+                break;
+        }
+        if (r < 0 && r != -ENOMEM && class->kind != FLEET_GIVEN)
+                output_line(stderr, "tidbnumactl: %s cannot be used as a machine", class->path);
 
         /* The default policies are of the products in the topology: on their way to the hosts they
          * must not name anybody else's processes. */
