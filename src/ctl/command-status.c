@@ -513,25 +513,8 @@ static void render_devices(const StatusQuestion *q, Text *text) {
         table_render(&table, q->width, text);
 }
 
-/* "eth0", "eth0 and eth1", "eth0 and 3 other devices". */
-static void append_devices(const IrqInfo *irq, IrqState state, Text *text) {
-        const char *first = NULL, *second = NULL;
-        size_t n = 0;
-
-        for (size_t i = 0; i < irq->n_devices; i++)
-                if (irq->devices[i].vectors[state] > 0) {
-                        *(n == 0 ? &first : &second) = irq->devices[i].name;
-                        n++;
-                }
-        text_append_printable(text, n > 0 ? first : "");
-        if (n == 2) {
-                text_append(text, " and ");
-                text_append_printable(text, second);
-        } else if (n > 2)
-                text_appendf(text, " and %zu other devices", n - 1);
-}
-
-/* One line: "Interrupts: 18 of eth0 and eth1 on CPUs 0-7; none on instances' CPUs". */
+/* One line: "Interrupts: 18 of eth0 and eth1 on CPUs 0-7; none on instances' CPUs"; of several
+ * devices "eth0 and 3 other devices". */
 static void render_interrupts(const Snapshot *s, Text *text) {
         static const char *const where[N_IRQ_STATES] = {
                 [IRQ_STATE_MANAGED] = "where the kernel keeps them",
@@ -553,10 +536,21 @@ static void render_interrupts(const Snapshot *s, Text *text) {
                         id_set_union(&cpus, &s->irq.devices[i].cpus);
         }
         for (IrqState state = 0; state < N_IRQ_STATES; state++) {
+                const char *first = NULL, *second = NULL;
+                size_t n_devices = 0;
+
                 if (n_of[state] == 0)
                         continue;
+                for (size_t i = 0; i < s->irq.n_devices; i++)
+                        if (s->irq.devices[i].vectors[state] > 0)
+                                *(n_devices++ == 0 ? &first : &second) = s->irq.devices[i].name;
                 text_appendf(text, "%s%" PRIu64 " of ", any ? ", " : "Interrupts: ", n_of[state]);
-                append_devices(&s->irq, state, text);
+                text_append_printable(text, first);
+                if (n_devices == 2) {
+                        text_append(text, " and ");
+                        text_append_printable(text, second);
+                } else if (n_devices > 2)
+                        text_appendf(text, " and %zu other devices", n_devices - 1);
                 text_append(text, where[state]               ? " "
                                   : id_set_count(&cpus) == 1 ? " on CPU "
                                                              : " on CPUs ");
