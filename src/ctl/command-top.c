@@ -130,28 +130,16 @@ static int compare_instances(const void *a, const void *b, void *userdata) {
         return r != 0 ? r : strcmp(x->name, y->name);
 }
 
-/* Appends the nodes by number, each as its digit or letter with a width for its share. */
-static void append_bar(const InstanceInfo *i, unsigned width, Text *line) {
-        static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-        uint64_t all = 0, so_far = 0;
-        unsigned column = 0;
-
-        for (size_t k = 0; k < i->n_memory; k++)
-                all += i->memory_by_node[k].anon_bytes;
-        for (size_t k = 0; k < i->n_memory && all > 0; k++) {
-                const uint32_t node = i->memory_by_node[k].node;
-                const char digit[] = { node < sizeof(digits) - 1 ? digits[node] : '+', '\0' };
-
-                so_far += i->memory_by_node[k].anon_bytes;
-                for (; column < (unsigned)((double)so_far / (double)all * width + 0.5); column++)
-                        text_append(line, digit);
-        }
-}
-
+/* The bar is the nodes by number, each as its digit or letter with a width for its share. */
 static void put_instance(Screen *s, const InstanceInfo *i, unsigned name, bool selected) {
+        static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
         _cleanup_text_ Text line = { 0 }, remote = { 0 }, move = { 0 }, nodes = { 0 },
                             shown = { 0 };
         const unsigned fixed = name + 48;
+        const unsigned width =
+                s->view->columns > fixed + BAR_MIN ? s->view->columns - fixed : BAR_MIN;
+        uint64_t all = 0, so_far = 0;
+        unsigned column = 0;
 
         text_append_printable(&shown, i->name);
         plan_words_set(ID_VIEW(&i->nodes), &nodes);
@@ -165,8 +153,16 @@ static void put_instance(Screen *s, const InstanceInfo *i, unsigned name, bool s
         text_appendf(&line, "%c%-*.*s %-8.8s %-7.7s %10s %-17.17s ", selected ? '>' : ' ', name,
                      name, text_string(&shown), instance_state_to_string(i->state),
                      text_string(&nodes), text_string(&remote), text_string(&move));
-        append_bar(i, s->view->columns > fixed + BAR_MIN ? s->view->columns - fixed : BAR_MIN,
-                   &line);
+        for (size_t k = 0; k < i->n_memory; k++)
+                all += i->memory_by_node[k].anon_bytes;
+        for (size_t k = 0; k < i->n_memory && all > 0; k++) {
+                const uint32_t node = i->memory_by_node[k].node;
+                const char digit[] = { node < sizeof(digits) - 1 ? digits[node] : '+', '\0' };
+
+                so_far += i->memory_by_node[k].anon_bytes;
+                for (; column < (unsigned)((double)so_far / (double)all * width + 0.5); column++)
+                        text_append(&line, digit);
+        }
         put_text(s, &line, status_is_problem(i) ? RED : NULL);
 }
 
@@ -227,14 +223,6 @@ static void put_nodes(Screen *s) {
         }
 }
 
-static unsigned count_lines(const Text *lines) {
-        unsigned n = 0;
-
-        for (const char *p = lines->data; p && *p; p++)
-                n += *p == '\n';
-        return n;
-}
-
 void top_view_render(const TopView *view, Text *text) {
         const Snapshot *f = view->question->status;
         _cleanup_free_ const InstanceInfo **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
@@ -242,7 +230,7 @@ void top_view_render(const TopView *view, Text *text) {
         Screen s = { .view = view, .text = text };
         size_t n = 0, first, n_shown, room, selected, left, nodes;
         TopSort sort = view->sort;
-        unsigned n_problems;
+        unsigned n_problems = 0;
 
         if (!sorted) {
                 text->error = -ENOMEM;
@@ -271,7 +259,8 @@ void top_view_render(const TopView *view, Text *text) {
                 output_fit(&(Text){ .data = problems.data + 1, .length = problems.length - 1 },
                            view->columns, false, true, &lines);
         /* Instances get half of the lines at least, nodes the rest, or one that counts them. */
-        n_problems = count_lines(&lines);
+        for (const char *p = lines.data; p && *p; p++)
+                n_problems += *p == '\n';
         left = n_problems > PROBLEM_LINES ? PROBLEM_LINES : n_problems;
         left = view->rows > left + 2 ? view->rows - left - 1 - (left > 0) : 1;
         nodes = view->n_nodes > 0 ? view->n_nodes + 2 : 0;
@@ -328,13 +317,42 @@ static void top_done(Top *top) {
 
 /* --- what is shown --- */
 
-/* Clears the rest of each line instead of the screen, to avoid flicker. */
-static int write_screen(const Text *lines) {
-        _cleanup_text_ Text fitting = { 0 }, frame = { 0 };
+static int top_draw(Top *top) {
+        _cleanup_status_ Snapshot status = { 0 };
+        _cleanup_text_ Text text = { 0 }, fitting = { 0 }, frame = { 0 };
+        struct winsize size = { .ws_row = 24, .ws_col = 80 };
+        StatusQuestion q = { .status = &status,
+                             .runtime_dir = top->args->runtime_dir,
+                             .names = top->args->names,
+                             .n_names = top->args->n_names,
+                             .now_seconds = clock_realtime_seconds() };
+        int r = status_file_read(top->args->runtime_dir, &status);
         size_t written = 0;
         const char *rest;
+        TopView view;
 
-        output_fit(lines, 0, true, output_utf8(), &fitting);
+        if (r == -ENOMEM)
+                return r;
+        q.alive = r >= 0 && daemon_process_find(q.runtime_dir, &status) > 0;
+        q.no_room = daemon_process_lacks_room(q.runtime_dir);
+        (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+        if (top->selected >= status.n_instances)
+                top->selected = status.n_instances > 0 ? status.n_instances - 1 : 0;
+        view = (TopView){ .question = &q,
+                          .nodes = top->nodes,
+                          .n_nodes = top->machine.topology.n_nodes,
+                          .sort = top->sort,
+                          .selected = top->selected,
+                          .detail = top->detail,
+                          .colors = output_colors(),
+                          .columns = size.ws_col > 0 ? size.ws_col : 80,
+                          .rows = size.ws_row > 0 ? size.ws_row : 24 };
+        top_view_render(&view, &text);
+        if (text.error < 0)
+                return text.error;
+
+        /* Clears the rest of each line instead of the screen, to avoid flicker. */
+        output_fit(&text, 0, true, output_utf8(), &fitting);
         rest = text_string(&fitting);
         text_append(&frame, "\x1b[H");
         for (;;) {
@@ -357,38 +375,6 @@ static int write_screen(const Text *lines) {
                 written += n > 0 ? (size_t)n : 0;
         }
         return frame.error;
-}
-
-static int top_draw(Top *top) {
-        _cleanup_status_ Snapshot status = { 0 };
-        _cleanup_text_ Text text = { 0 };
-        struct winsize size = { .ws_row = 24, .ws_col = 80 };
-        StatusQuestion q = { .status = &status,
-                             .runtime_dir = top->args->runtime_dir,
-                             .names = top->args->names,
-                             .n_names = top->args->n_names,
-                             .now_seconds = clock_realtime_seconds() };
-        int r = status_file_read(top->args->runtime_dir, &status);
-
-        if (r == -ENOMEM)
-                return r;
-        q.alive = r >= 0 && daemon_process_find(q.runtime_dir, &status) > 0;
-        q.no_room = daemon_process_lacks_room(q.runtime_dir);
-        (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-        if (top->selected >= status.n_instances)
-                top->selected = status.n_instances > 0 ? status.n_instances - 1 : 0;
-        const TopView view = { .question = &q,
-                               .nodes = top->nodes,
-                               .n_nodes = top->machine.topology.n_nodes,
-                               .sort = top->sort,
-                               .selected = top->selected,
-                               .detail = top->detail,
-                               .colors = output_colors(),
-                               .columns = size.ws_col > 0 ? size.ws_col : 80,
-                               .rows = size.ws_row > 0 ? size.ws_row : 24 };
-
-        top_view_render(&view, &text);
-        return text.error < 0 ? text.error : write_screen(&text);
 }
 
 /* --- keys and signals --- */
