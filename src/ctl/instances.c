@@ -211,16 +211,6 @@ _printf_(2, 3) static int refuse(char **ret_message, const char *format, ...) {
         return *ret_message ? -EINVAL : -ENOMEM;
 }
 
-static char *strip_word(char *word) {
-        size_t n;
-
-        word += strspn(word, " \t");
-        n = strlen(word);
-        while (n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t'))
-                word[--n] = '\0';
-        return word;
-}
-
 /* Cuts off the size after the last colon: "32GiB" of "4:tikv:32GiB". It begins with a digit. The
  * name of a policy may do so as well: after a count alone a name follows. */
 static char *cut_size(char *word) {
@@ -237,7 +227,9 @@ static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
         char *size, *rest, *colon, *at;
         uint64_t count = 1;
 
-        word = strip_word(word);
+        word += strspn(word, " \t");
+        for (size_t n = strlen(word); n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t'); n--)
+                word[n - 1] = '\0';
         size = cut_size(word);
         if (size) {
                 int r = parse_size(size, &ret->need_bytes);
