@@ -136,26 +136,6 @@ static void answer_refuse(ControlAnswer *a, const char *error, const char *forma
         va_end(args);
 }
 
-static int answer_send(const ControlAnswer *a, sd_bus_message *call) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        _cleanup_text_ Text sentence = { 0 };
-        int r;
-
-        if (a->result < 0 || a->sentence.error < 0)
-                return sd_bus_reply_method_errno(call, -ENOMEM, NULL);
-        if (a->error) {
-                append_visible(&sentence, a->sentence.data ? a->sentence.data : "");
-                return sd_bus_reply_method_errorf(call, a->error, "%s",
-                                                  sentence.data ? sentence.data : "");
-        }
-        r = sd_bus_message_new_method_return(call, &reply);
-        if (r >= 0)
-                r = sd_bus_message_append_strv(reply, a->lines.words);
-        if (r >= 0)
-                r = sd_bus_send(sd_bus_message_get_bus(call), reply, NULL);
-        return r < 0 ? sd_bus_reply_method_errno(call, r, NULL) : r;
-}
-
 /* --- names --- */
 
 static bool call_names(const Call *call, const char *name, const char *unit) {
@@ -755,20 +735,6 @@ static void tell_trial_ended(const Control *c, const Call *call, ControlAnswer *
         tell_notes(c, call, answer);
 }
 
-/* Who made it has gone without a word: interrupted, or killed. */
-static void abandon_trial(Control *c) {
-        _cleanup_requests_ Requests fresh = { 0 };
-
-        c->trial = NULL;
-        if (c->m->host.requests.trial != TRIAL_REQUEST_BINDS ||
-            requests_copy(&c->m->host.requests, &fresh) < 0)
-                return;
-        fresh.trial = after_trial(c);
-        journal_log(&c->m->host.journal, LOG_NOTICE, NULL,
-                    "The trial was interrupted: what it has bound is released");
-        (void)follow(c, &fresh);
-}
-
 /* --- the methods --- */
 
 static const Method methods[] = {
@@ -817,13 +783,30 @@ static int call_read_arguments(Call *call) {
         return r;
 }
 
-/* What is published then shows its effect. */
 static void answer_call(Control *c, Call *call, ControlAnswer *answer) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_text_ Text sentence = { 0 };
+        int r;
+
         if (!answer->error && answer->result >= 0)
                 call->method->tell(c, call, answer);
-        if (!answer->error)
+        if (!answer->error) /* what is published then shows its effect */
                 (void)publish_now(&c->m->report);
-        (void)answer_send(answer, call->message);
+        if (answer->result < 0 || answer->sentence.error < 0)
+                (void)sd_bus_reply_method_errno(call->message, -ENOMEM, NULL);
+        else if (answer->error) {
+                append_visible(&sentence, answer->sentence.data ? answer->sentence.data : "");
+                (void)sd_bus_reply_method_errorf(call->message, answer->error, "%s",
+                                                 sentence.data ? sentence.data : "");
+        } else {
+                r = sd_bus_message_new_method_return(call->message, &reply);
+                if (r >= 0)
+                        r = sd_bus_message_append_strv(reply, answer->lines.words);
+                if (r >= 0)
+                        r = sd_bus_send(sd_bus_message_get_bus(call->message), reply, NULL);
+                if (r < 0)
+                        (void)sd_bus_reply_method_errno(call->message, r, NULL);
+        }
         call_done(call);
 }
 
@@ -911,10 +894,20 @@ static void connection_free(Connection *connection) {
 
 static void drop_connection(Control *c, size_t index) {
         Connection *connection = c->connections[index];
+        _cleanup_requests_ Requests fresh = { 0 };
 
         c->connections[index] = c->connections[--c->n];
-        if (connection == c->trial)
-                abandon_trial(c);
+        if (connection == c->trial) {
+                c->trial = NULL;
+                /* Who made it has gone without a word: interrupted, or killed. */
+                if (c->m->host.requests.trial == TRIAL_REQUEST_BINDS &&
+                    requests_copy(&c->m->host.requests, &fresh) >= 0) {
+                        fresh.trial = after_trial(c);
+                        journal_log(&c->m->host.journal, LOG_NOTICE, NULL,
+                                    "The trial was interrupted: what it has bound is released");
+                        (void)follow(c, &fresh);
+                }
+        }
         connection_free(connection);
 }
 

@@ -19,25 +19,10 @@
 /* tidbnumad(8), EXIT STATUS. */
 enum { EXIT_NOT_BOUND = 3 };
 
-static bool all_bound(const Registry *registry) {
-        REGISTRY_FOREACH(i, registry)
-        if (i->binding.step.kind == STEP_REFUSE || i->binding.step.kind == STEP_PARTLY)
-                return false;
-        return true;
-}
-
-static int print_plan(const Report *report) {
-        _cleanup_text_ Text text = { 0 };
-
-        dry_run_render(report, &text);
-        if (text.error < 0)
-                return text.error;
-        (void)fputs(text.data, stdout);
-        return fflush(stdout) == 0 ? 0 : -errno;
-}
-
 static int run_once(Manager *m) {
         const uint64_t end = clock_monotonic_usec() + ONCE_TIMEOUT_USEC;
+        _cleanup_text_ Text plan = { 0 };
+        bool bound;
         int r;
 
         while (!reconcile_is_settled(&m->binding) && clock_monotonic_usec() < end) {
@@ -45,7 +30,16 @@ static int run_once(Manager *m) {
                 if (r < 0)
                         return r;
         }
-        r = m->host.args->runtime_dir ? publish_now(&m->report) : print_plan(&m->report);
+        if (m->host.args->runtime_dir)
+                r = publish_now(&m->report);
+        else {
+                dry_run_render(&m->report, &plan);
+                r = plan.error;
+                if (r >= 0) {
+                        (void)fputs(plan.data, stdout);
+                        r = fflush(stdout) == 0 ? 0 : -errno;
+                }
+        }
         (void)irq_stop(m->irq, false);
         while (irq_is_stopping(m->irq) && manager_next(m, 1000 * 1000) >= 0)
                 ;
@@ -55,8 +49,10 @@ static int run_once(Manager *m) {
                 return EXIT_FAILURE; /* each error was logged */
         if (!host_enforces(&m->host))
                 return EXIT_SUCCESS;
-        return reconcile_is_settled(&m->binding) && all_bound(&m->registry) ? EXIT_SUCCESS
-                                                                            : EXIT_NOT_BOUND;
+        bound = reconcile_is_settled(&m->binding);
+        REGISTRY_FOREACH(i, &m->registry)
+        bound = bound && i->binding.step.kind != STEP_REFUSE && i->binding.step.kind != STEP_PARTLY;
+        return bound ? EXIT_SUCCESS : EXIT_NOT_BOUND;
 }
 
 int main(int argc, char *argv[]) {

@@ -223,22 +223,6 @@ static bool read_present(const Host *h, Hotplug *ret) {
 
 /* --- changes --- */
 
-static void log_taken_cpus(const Host *h, const Topology *fresh) {
-        char cpus[ID_SET_LIST_MAX];
-
-        if (id_set_equal(&h->topology.taken_cpus, &fresh->taken_cpus))
-                return;
-        (void)id_set_render_list(&fresh->taken_cpus, cpus, sizeof(cpus));
-        if (id_set_is_empty(&fresh->taken_cpus))
-                journal_log(&h->journal, LOG_NOTICE, NULL,
-                            "No cpuset partition takes CPUs any more");
-        else
-                journal_log(&h->journal, LOG_WARNING, NULL,
-                            "CPUs %s are taken by a cpuset partition%s%s: nothing else can run on "
-                            "them, and instances there get another place",
-                            cpus, *fresh->taken_by ? ", " : "", fresh->taken_by);
-}
-
 static void remember(Hotplug *hotplug, const Hotplug *now) {
         hotplug->cpus = now->cpus;
         hotplug->nodes = now->nodes;
@@ -300,7 +284,15 @@ void hotplug_check(Host *h) {
                             "planning again",
                             cpus, before, memory);
         }
-        log_taken_cpus(h, &fresh);
+        (void)id_set_render_list(&fresh.taken_cpus, cpus, sizeof(cpus));
+        if (id_set_is_empty(&fresh.taken_cpus) && !id_set_is_empty(&h->topology.taken_cpus))
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "No cpuset partition takes CPUs any more");
+        else if (!id_set_equal(&h->topology.taken_cpus, &fresh.taken_cpus))
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "CPUs %s are taken by a cpuset partition%s%s: nothing else can run on "
+                            "them, and instances there get another place",
+                            cpus, *fresh.taken_by ? ", " : "", fresh.taken_by);
         come = topology_nodes(&fresh);
         known = topology_nodes(&h->topology);
         id_set_subtract(&come, &known);

@@ -107,20 +107,6 @@ UndoRecord *irq_record(const Interrupts *irq) {
         return &irq->undo->records.host;
 }
 
-/* To be called before a setting is changed for the first time. Negative errno: it must not be
- * changed. */
-static int setting_record(Interrupts *irq, const IrqDesired *w) {
-        char before[SETTING_TEXT_MAX];
-        const char *pci;
-        int r;
-
-        if (undo_record_find_setting(irq_record(irq), &w->key))
-                return 0;
-        r = irq->ops->read(&irq->host->sysroot, &w->key, before);
-        pci = setting_is_queue(w->key.kind) && w->device ? w->device->pci : NULL;
-        return r < 0 ? r : undo_record_add_setting(irq_record(irq), &w->key, pci, before);
-}
-
 /* The unit that sets what the daemon itself may not. */
 #define UNIT_PREFIX "tidbnumad-numa-balancing@"
 
@@ -231,17 +217,20 @@ static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text)
 
 /* --- applying --- */
 
-static IrqStep setting_decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
-                              uint64_t now_usec) {
+/* Is it to be written? What it had is recorded then: nothing is changed without that. */
+static bool setting_is_due(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
+                           uint64_t now_usec) {
         static const JournalFields changed = { .message_id = JOURNAL_IRQ_CHANGED };
         static const JournalFields contested = { .message_id = JOURNAL_IRQ_CONTESTED,
                                                  .reason = REASON_CONTESTED };
         IrqSetting *s = irq_setting_get(irq, &w->key);
-        char what[256], found[SETTING_TEXT_MAX] = "";
+        UndoRecord *record = irq_record(irq);
+        char what[256], found[SETTING_TEXT_MAX] = "", before[SETTING_TEXT_MAX];
+        const char *pci;
         IrqStep step;
 
         if (!s || !w->known)
-                return IRQ_STEP_WAIT;
+                return false;
         s->seen = true;
         step = irq_step_next(&s->progress, &w->value, &w->present, now_usec);
         if (step == IRQ_STEP_REPAIR) {
@@ -263,61 +252,31 @@ static IrqStep setting_decide(Interrupts *irq, const IrqHost *host, const IrqDes
                 if (!s->progress.written)
                         irq_step_done(&s->progress, &w->value, &w->present);
         }
-        return step;
-}
-
-static void setting_write(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
-        IrqSetting *s = irq_setting_get(irq, &w->key);
-        const uint32_t *order = w->plan ? w->plan->order : NULL;
-        UndoRecord *record = irq_record(irq);
-        const UndoSetting *entry;
-        char text[SETTING_TEXT_MAX];
-        SettingValue ours;
-        int r;
-
-        if (!s)
-                return;
-        irq->n_writes++;
-        r = setting_apply(irq->ops, &irq->host->sysroot, &w->key, &w->value, order,
-                          w->plan ? w->plan->n_order : 0, &ours);
-        if (r >= 0) {
-                irq_step_done(&s->progress, &w->value, &ours);
-                s->logged = false;
-                return;
-        }
-        if (r == -EPERM && setting_render(w->key.kind, &w->value, text) >= 0 &&
-            set_by_unit(irq, &w->key, text) >= 0) {
-                irq_step_failed(&s->progress, &w->value, -EINPROGRESS, clock_monotonic_usec());
-                log_failed(irq, host, s, -EINPROGRESS);
-                return;
-        }
-        irq_step_failed(&s->progress, &w->value, r, clock_monotonic_usec());
-        log_failed(irq, host, s, r);
-        /* If the kernel shows that nothing was changed, there is nothing to undo. */
-        entry = undo_record_find_setting(record, &w->key);
-        if (entry && irq->ops->read(&irq->host->sysroot, &w->key, text) >= 0 &&
-            strcmp(text, entry->before) == 0)
-                undo_record_remove_setting(record, (size_t)(entry - record->settings));
+        if (step != IRQ_STEP_WRITE && step != IRQ_STEP_REPAIR)
+                return false;
+        if (undo_record_find_setting(record, &w->key))
+                return true;
+        pci = setting_is_queue(w->key.kind) && w->device ? w->device->pci : NULL;
+        return irq->ops->read(&irq->host->sysroot, &w->key, before) >= 0 &&
+               undo_record_add_setting(record, &w->key, pci, before) >= 0;
 }
 
 void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
         static const JournalFields unwritable = { .reason = REASON_RECORD_UNWRITABLE };
         const uint64_t now = clock_monotonic_usec();
+        const Sysroot *sysroot = &irq->host->sysroot;
+        UndoRecord *record = irq_record(irq);
         _cleanup_free_ bool *chosen = calloc(desired->n_settings + 1, sizeof(*chosen));
         bool any = false;
         int r;
 
         for (size_t i = 0; chosen && i < desired->n_settings; i++) {
-                const IrqDesired *w = &desired->settings[i];
-                const IrqStep step = setting_decide(irq, host, w, now);
-
-                chosen[i] = (step == IRQ_STEP_WRITE || step == IRQ_STEP_REPAIR) &&
-                            setting_record(irq, w) >= 0;
+                chosen[i] = setting_is_due(irq, host, &desired->settings[i], now);
                 any |= chosen[i];
         }
         if (!any)
                 return;
-        r = undo_before(irq->undo, irq_record(irq), IRQ_CHANGE);
+        r = undo_before(irq->undo, record, IRQ_CHANGE);
         if (r < 0 && !irq->record_failed)
                 journal_log(&irq->host->journal, LOG_ERR, &unwritable,
                             "The original settings of interrupts cannot be saved: %s. No interrupt "
@@ -326,10 +285,38 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
         irq->record_failed = r < 0;
         if (r < 0)
                 return;
-        for (size_t i = 0; i < desired->n_settings; i++)
-                if (chosen[i])
-                        setting_write(irq, host, &desired->settings[i]);
-        undo_after(irq->undo, irq_record(irq), IRQ_CHANGE, true);
+        for (size_t i = 0; i < desired->n_settings; i++) {
+                const IrqDesired *w = &desired->settings[i];
+                IrqSetting *s = chosen[i] ? irq_setting_get(irq, &w->key) : NULL;
+                const UndoSetting *entry;
+                char text[SETTING_TEXT_MAX];
+                SettingValue ours;
+
+                if (!s)
+                        continue;
+                irq->n_writes++;
+                r = setting_apply(irq->ops, sysroot, &w->key, &w->value,
+                                  w->plan ? w->plan->order : NULL, w->plan ? w->plan->n_order : 0,
+                                  &ours);
+                if (r >= 0) {
+                        irq_step_done(&s->progress, &w->value, &ours);
+                        s->logged = false;
+                        continue;
+                }
+                if (r == -EPERM && setting_render(w->key.kind, &w->value, text) >= 0 &&
+                    set_by_unit(irq, &w->key, text) >= 0)
+                        r = -EINPROGRESS;
+                irq_step_failed(&s->progress, &w->value, r, clock_monotonic_usec());
+                log_failed(irq, host, s, r);
+                if (r == -EINPROGRESS)
+                        continue;
+                /* If the kernel shows that nothing was changed, there is nothing to undo. */
+                entry = undo_record_find_setting(record, &w->key);
+                if (entry && irq->ops->read(sysroot, &w->key, text) >= 0 &&
+                    strcmp(text, entry->before) == 0)
+                        undo_record_remove_setting(record, (size_t)(entry - record->settings));
+        }
+        undo_after(irq->undo, record, IRQ_CHANGE, true);
 }
 
 /* --- restoring --- */
@@ -359,42 +346,6 @@ static bool entry_is_as_before(const Interrupts *irq, const UndoSetting *entry) 
 
         return irq->ops->read(&irq->host->sysroot, &entry->key, text) >= 0 &&
                strcmp(text, entry->before) == 0;
-}
-
-/* True: the entry is complete and can be removed. */
-static bool entry_restore(Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
-        IrqSetting *s = irq_setting_get(irq, &entry->key);
-        const uint64_t now = clock_monotonic_usec();
-        SettingValue before = { 0 };
-        bool may_change;
-        int r;
-
-        (void)setting_parse(entry->key.kind, entry->before, &before);
-        /* A unit was started to set another value, which may take effect only after this
-         * reconcile. */
-        may_change = s && s->progress.error == -EINPROGRESS && now < s->progress.retry.due_usec &&
-                     !setting_value_equal(&s->progress.wanted, &before);
-        if (entry_is_elsewhere(host, entry))
-                return false;
-        if (entry_is_gone(irq, host, entry) || (s && s->progress.yield_usec != 0))
-                return true; /* a value that somebody else has set is kept */
-        if (entry_is_as_before(irq, entry))
-                return !may_change;
-        if (s && s->progress.error != 0 && now < s->progress.retry.due_usec && !may_change)
-                return false;
-        irq->n_writes++;
-        r = irq->ops->write(&irq->host->sysroot, &entry->key, entry->before);
-        if (r == -EPERM && set_by_unit(irq, &entry->key, entry->before) >= 0)
-                r = -EINPROGRESS;
-        else if (r >= 0 && !entry_is_as_before(irq, entry))
-                r = -EAGAIN;
-        if (r >= 0)
-                return true;
-        if (s) {
-                irq_step_failed(&s->progress, &before, r, now);
-                log_failed(irq, host, s, r);
-        }
-        return false;
 }
 
 /* Was the release of the entry's device requested, or of `host` where it is of none? */
@@ -439,10 +390,45 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
 
         for (size_t i = record->n_settings; i > 0; i--) {
                 const UndoSetting *entry = &record->settings[i - 1];
+                const uint64_t now = clock_monotonic_usec();
+                SettingValue before = { 0 };
+                IrqSetting *s;
+                bool may_change, complete;
+                int r;
 
                 if (irq_desired_find(desired, &entry->key) ||
-                    (only_asked && !is_asked_back(irq, host, &entry->key)) ||
-                    !entry_restore(irq, host, entry))
+                    (only_asked && !is_asked_back(irq, host, &entry->key)))
+                        continue;
+                s = irq_setting_get(irq, &entry->key);
+                (void)setting_parse(entry->key.kind, entry->before, &before);
+                /* A unit was started to set another value, which may take effect only after this
+                 * reconcile. */
+                may_change = s && s->progress.error == -EINPROGRESS &&
+                             now < s->progress.retry.due_usec &&
+                             !setting_value_equal(&s->progress.wanted, &before);
+                if (entry_is_elsewhere(host, entry))
+                        continue;
+                if (entry_is_gone(irq, host, entry) || (s && s->progress.yield_usec != 0))
+                        complete = true; /* a value that somebody else has set is kept */
+                else if (entry_is_as_before(irq, entry))
+                        complete = !may_change;
+                else if (s && s->progress.error != 0 && now < s->progress.retry.due_usec &&
+                         !may_change)
+                        complete = false;
+                else {
+                        irq->n_writes++;
+                        r = irq->ops->write(&irq->host->sysroot, &entry->key, entry->before);
+                        if (r == -EPERM && set_by_unit(irq, &entry->key, entry->before) >= 0)
+                                r = -EINPROGRESS;
+                        else if (r >= 0 && !entry_is_as_before(irq, entry))
+                                r = -EAGAIN;
+                        if (r < 0 && s) {
+                                irq_step_failed(&s->progress, &before, r, now);
+                                log_failed(irq, host, s, r);
+                        }
+                        complete = r >= 0;
+                }
+                if (!complete)
                         continue;
                 irq_setting_forget(irq, &entry->key);
                 undo_record_remove_setting(record, i - 1);

@@ -68,24 +68,6 @@ static bool is_same(const ProcessId *a, const ProcessId *b) {
         return a->pid == b->pid && a->start_ticks == b->start_ticks;
 }
 
-static void balance_reset(Interrupts *irq, const ProcessId *id) {
-        IrqBalance *b = &irq->balance;
-        UndoRecord *record = irq_record(irq);
-        const bool replaced = b->id.pid != 0;
-
-        balance_end_question(b);
-        irqbalance_setup_done(&b->setup);
-        b->setup_known = b->logged_refused = b->logged_not_kept = false;
-        b->sent_usec = b->read_usec = 0;
-        b->id = *id;
-        /* Settings that its predecessor received were lost with it. */
-        if (record->irqbalance.known && !is_same(&record->irqbalance.id, id))
-                undo_record_forget_irqbalance(record);
-        if (id->pid != 0 && replaced)
-                journal_log(&irq->host->journal, LOG_INFO, NULL,
-                            "irqbalance was replaced: it is process %d now", id->pid);
-}
-
 /* --- its settings --- */
 
 void irq_balance_log_refused(Interrupts *irq, int error) {
@@ -129,16 +111,30 @@ void irq_balance_log_socketless(Interrupts *irq) {
                     b->socketless_pid, b->folder);
 }
 
-static void balance_take_answer(Interrupts *irq) {
+static int on_answer(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                     void *userdata) {
+        Interrupts *irq = userdata;
         IrqBalance *b = &irq->balance;
         IrqbalanceSetup setup = { 0 };
         size_t n_kept = 0;
-        int r = irqbalance_setup_parse(b->buffer ? b->buffer : "", b->length, &setup);
+        ssize_t n = 0; /* longer than any valid answer: discard it */
+        int r;
 
+        if (b->length < IRQBALANCE_ANSWER_MAX)
+                n = recv(fd, b->buffer + b->length, IRQBALANCE_ANSWER_MAX - b->length,
+                         MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return 0;
+        if (n > 0) {
+                b->length += (size_t)n;
+                return 0;
+        }
+        /* It closes the socket after its answer. */
+        r = irqbalance_setup_parse(b->buffer ? b->buffer : "", b->length, &setup);
         balance_end_question(b);
         if (r < 0) {
                 irq_balance_log_refused(irq, r);
-                return;
+                return 0;
         }
         if (b->sent_usec != 0 && !irqbalance_setup_equal(&b->setup, &setup)) {
                 /* An old version keeps only the beginning of a long list. */
@@ -161,23 +157,6 @@ static void balance_take_answer(Interrupts *irq) {
         b->logged_refused = false;
         b->read_usec = clock_monotonic_usec() + IRQ_BALANCE_READ_USEC;
         irq_events_reconcile_within(irq, 0);
-}
-
-static int on_answer(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
-                     void *userdata) {
-        Interrupts *irq = userdata;
-        IrqBalance *b = &irq->balance;
-        ssize_t n = 0; /* longer than any valid answer: discard it */
-
-        if (b->length < IRQBALANCE_ANSWER_MAX)
-                n = recv(fd, b->buffer + b->length, IRQBALANCE_ANSWER_MAX - b->length,
-                         MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return 0;
-        if (n > 0)
-                b->length += (size_t)n;
-        else
-                balance_take_answer(irq); /* it closes the socket after its answer */
         return 0;
 }
 
@@ -203,14 +182,26 @@ static void balance_ask(Interrupts *irq, uint64_t now_usec) {
 void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
+        UndoRecord *record = irq_record(irq);
         uint32_t *irqs;
         ProcessId id;
         size_t n;
 
         if (!irq->host->sysroot.live)
                 return;
-        if (balance_find(irq, &id) >= 0 && !is_same(&id, &b->id))
-                balance_reset(irq, &id);
+        if (balance_find(irq, &id) >= 0 && !is_same(&id, &b->id)) {
+                if (b->id.pid != 0 && id.pid != 0)
+                        journal_log(&irq->host->journal, LOG_INFO, NULL,
+                                    "irqbalance was replaced: it is process %d now", id.pid);
+                balance_end_question(b);
+                irqbalance_setup_done(&b->setup);
+                b->setup_known = b->logged_refused = b->logged_not_kept = false;
+                b->sent_usec = b->read_usec = 0;
+                b->id = id;
+                /* Settings that its predecessor received were lost with it. */
+                if (record->irqbalance.known && !is_same(&record->irqbalance.id, &id))
+                        undo_record_forget_irqbalance(record);
+        }
         if (b->fd >= 0 && now >= b->read_usec)
                 irq_balance_log_refused(irq, -ETIMEDOUT);
         if (b->id.pid != 0 && b->fd < 0 && host_enforces(irq->host) && is_wanted(irq) &&
@@ -259,25 +250,6 @@ static int balance_merge(const IrqbalanceSetup *own, const IrqPlanBalance *wante
 }
 
 /* --- sending it --- */
-
-/* Records irqbalance's own settings before they are changed for the first time. */
-static int balance_record(Interrupts *irq) {
-        const IrqBalance *b = &irq->balance;
-        UndoRecord *record = irq_record(irq);
-        UndoBalance own = { .id = b->id, .own.banned_cpus = b->setup.banned_cpus };
-        const size_t n = b->setup.n_banned_irqs;
-
-        if (!record->irqbalance.known) {
-                own.own.banned_irqs = calloc(n + 1, sizeof(uint32_t));
-                if (!own.own.banned_irqs)
-                        return -ENOMEM;
-                if (n > 0)
-                        memcpy(own.own.banned_irqs, b->setup.banned_irqs, n * sizeof(uint32_t));
-                own.own.n_banned_irqs = n;
-                undo_record_set_irqbalance(record, &own);
-        }
-        return undo_before(irq->undo, record, IRQ_CHANGE);
-}
 
 /* Takes over the list of `bans`, which count as irqbalance's settings until its next answer. */
 static int balance_send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
@@ -343,24 +315,39 @@ static int balance_restore_own(Interrupts *irq) {
 
 void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
-        IrqBalance *b = &irq->balance;
-        const UndoBalance *noted = &irq_record(irq)->irqbalance;
+        const IrqBalance *b = &irq->balance;
+        UndoRecord *record = irq_record(irq);
+        UndoBalance before = { .id = b->id, .own.banned_cpus = b->setup.banned_cpus };
+        const size_t n = b->setup.n_banned_irqs;
         int r;
 
         /* A pending answer shows the former settings, and would be taken for its own. */
         if (b->id.pid == 0 || b->fd >= 0)
                 return; /* its answer triggers another reconcile */
         if (!wanted->sent) {
-                if (noted->known)
+                if (record->irqbalance.known)
                         (void)balance_restore_own(irq);
                 return;
         }
         if (!b->setup_known ||
-            balance_merge(noted->known ? &noted->own : &b->setup, wanted, &bans) < 0 ||
+            balance_merge(record->irqbalance.known ? &record->irqbalance.own : &b->setup, wanted,
+                          &bans) < 0 ||
             irqbalance_setup_equal(&b->setup, &bans) || balance_has_all_it_can(b, &bans) ||
             (b->sent_usec != 0 && clock_monotonic_usec() < b->sent_usec + SEND_INTERVAL_USEC))
                 return;
-        r = balance_record(irq);
+        /* Its own settings are recorded before they are changed for the first time. */
+        if (!record->irqbalance.known) {
+                before.own.banned_irqs = calloc(n + 1, sizeof(uint32_t));
+                if (!before.own.banned_irqs) {
+                        irq_balance_log_refused(irq, -ENOMEM);
+                        return;
+                }
+                if (n > 0)
+                        memcpy(before.own.banned_irqs, b->setup.banned_irqs, n * sizeof(uint32_t));
+                before.own.n_banned_irqs = n;
+                undo_record_set_irqbalance(record, &before);
+        }
+        r = undo_before(irq->undo, record, IRQ_CHANGE);
         if (r >= 0)
                 r = balance_send_bans(irq, &bans);
         if (r < 0 && r != -EAGAIN)

@@ -121,28 +121,8 @@ static bool summary_is_news(const IrqSummary *before, const IrqSummary *now) {
                memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
 }
 
-static void summary_log(const Interrupts *irq, const char *name, const IrqSummary *s) {
-        static const JournalFields fields = { .message_id = JOURNAL_IRQ_STEERED };
-        char cpus[ID_SET_LIST_MAX];
-
-        if (s->vectors[IRQ_STATE_STEERED] == 0) {
-                journal_log(&irq->host->journal, LOG_INFO, NULL,
-                            "%s: its interrupts are not changed: %s", name,
-                            irq_reason_to_string(s->reason));
-                return;
-        }
-        (void)id_set_render_list(&s->cpus, cpus, sizeof(cpus));
-        journal_log(&irq->host->journal, LOG_INFO, &fields,
-                    "%s: %llu interrupts are on CPUs %s: %s (%llu the kernel's own, %llu "
-                    "contested, %llu failed)",
-                    name, (unsigned long long)s->vectors[IRQ_STATE_STEERED], cpus,
-                    irq_reason_to_string(s->reason),
-                    (unsigned long long)s->vectors[IRQ_STATE_MANAGED],
-                    (unsigned long long)s->vectors[IRQ_STATE_CONTESTED],
-                    (unsigned long long)s->vectors[IRQ_STATE_FAILED]);
-}
-
 void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
+        static const JournalFields fields = { .message_id = JOURNAL_IRQ_STEERED };
         IrqSummary *list = calloc(plan->n_devices + 1, sizeof(*list));
 
         for (size_t i = 0; list && i < plan->n_devices; i++) {
@@ -150,6 +130,7 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                 const int at = find_before(irq, p->device);
                 const IrqSummary *before = at < 0 ? NULL : &irq->devices[at];
                 IrqSummary *now = &list[i];
+                char cpus[ID_SET_LIST_MAX];
 
                 now->reason = p->reason;
                 now->reset_usec = last_reset(irq, p->device, clock_monotonic_usec());
@@ -162,8 +143,22 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                 now->unlogged = !before && now->reason == IRQ_REASON_OTHER_NETNS;
                 if (now->unlogged || !summary_is_news(before, now))
                         continue;
-                summary_log(irq, p->device->name, now);
                 host_queue(irq->host, HOST_WORK_PUBLISH);
+                if (now->vectors[IRQ_STATE_STEERED] == 0) {
+                        journal_log(&irq->host->journal, LOG_INFO, NULL,
+                                    "%s: its interrupts are not changed: %s", p->device->name,
+                                    irq_reason_to_string(now->reason));
+                        continue;
+                }
+                (void)id_set_render_list(&now->cpus, cpus, sizeof(cpus));
+                journal_log(&irq->host->journal, LOG_INFO, &fields,
+                            "%s: %llu interrupts are on CPUs %s: %s (%llu the kernel's own, %llu "
+                            "contested, %llu failed)",
+                            p->device->name, (unsigned long long)now->vectors[IRQ_STATE_STEERED],
+                            cpus, irq_reason_to_string(now->reason),
+                            (unsigned long long)now->vectors[IRQ_STATE_MANAGED],
+                            (unsigned long long)now->vectors[IRQ_STATE_CONTESTED],
+                            (unsigned long long)now->vectors[IRQ_STATE_FAILED]);
         }
         free(irq->devices);
         irq->devices = list;

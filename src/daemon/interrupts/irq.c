@@ -34,27 +34,6 @@ static int on_link(_unused_ sd_event_source *source, int fd, _unused_ uint32_t r
         return 0;
 }
 
-/* Subscribes to udev and the kernel's link events, and adds a timer. Without udev or netlink the
- * slow timer finds what has changed. */
-static int irq_events_start(Interrupts *irq) {
-        static const char *const subsystems[] = { "net", "nvme", "pci", "queues", NULL };
-        int r = sd_event_add_time(irq->host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
-                                  irq);
-
-        if (r < 0)
-                return r;
-        r = uevents_open(&irq->uevents, irq->host->event, subsystems, on_event, irq);
-        if (r < 0)
-                journal_log(&irq->host->journal, LOG_INFO, NULL,
-                            "No events from udev: %s. New or changed devices are noticed within "
-                            "seconds",
-                            strerror(-r));
-        if (link_events_open(&irq->link_fd) < 0)
-                return 0;
-        return sd_event_add_io(irq->host->event, &irq->link_source, irq->link_fd, EPOLLIN, on_link,
-                               irq);
-}
-
 /* Maximum time that a foreign change of a desired mask stays; without desired masks, reconciles
  * only update counters. */
 #define INTERVAL_USEC (UINT64_C(3) * 1000 * 1000)
@@ -92,36 +71,17 @@ void irq_note_owners(Interrupts *irq) {
 
 /* --- present state --- */
 
-static void find_irqbalance(Interrupts *irq, IrqHost *host) {
+static int load_present(Interrupts *irq, IrqHost *ret) {
+        const PolicySet *policies = &irq->host->policies;
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
         const pid_t before = b->socketless_pid;
-        /* A search reads the name of each process of the host. Where no policy steers interrupts,
-         * only the report has it. */
-        const bool often = irq->host->policies.n_irqs > 0 &&
-                           (before != 0 || b->n_searches < FIND_IRQBALANCE_SOON);
+        /* A search for irqbalance reads the name of each process of the host. Where no policy
+         * steers interrupts, only the report has it. */
+        const bool often =
+                policies->n_irqs > 0 && (before != 0 || b->n_searches < FIND_IRQBALANCE_SOON);
         const uint64_t pause_usec = often ? FIND_IRQBALANCE_USEC : FIND_IRQBALANCE_MAX_USEC;
-
-        irq_balance_read(irq, &host->irqbalance);
-        if (host->irqbalance.pid != 0) {
-                b->socketless_pid = 0;
-                b->searched_usec = 0;
-                b->n_searches = 0;
-                return;
-        }
-        if (b->searched_usec == 0 || now >= b->searched_usec + pause_usec) {
-                b->searched_usec = now;
-                b->n_searches++;
-                b->socketless_pid = irq_host_find_irqbalance(&irq->host->sysroot);
-                if (b->socketless_pid != 0 && b->socketless_pid == before)
-                        irq_balance_log_socketless(irq); /* it is not only starting up */
-        }
-        host->irqbalance.pid = b->socketless_pid;
-}
-
-static int load_present(Interrupts *irq, IrqHost *ret) {
-        int r = irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
-                                      irq->host->policies.n_irqs, ret);
+        int r = irq_host_load_devices(&irq->host->sysroot, policies->irqs, policies->n_irqs, ret);
 
         if (r < 0 && !irq->load_failed)
                 journal_log(&irq->host->journal, LOG_WARNING, NULL,
@@ -141,7 +101,21 @@ static int load_present(Interrupts *irq, IrqHost *ret) {
                         if (s && s->progress.refused)
                                 v->managed = IRQ_MANAGED_YES;
                 }
-        find_irqbalance(irq, ret);
+        irq_balance_read(irq, &ret->irqbalance);
+        if (ret->irqbalance.pid != 0) {
+                b->socketless_pid = 0;
+                b->searched_usec = 0;
+                b->n_searches = 0;
+                return 0;
+        }
+        if (b->searched_usec == 0 || now >= b->searched_usec + pause_usec) {
+                b->searched_usec = now;
+                b->n_searches++;
+                b->socketless_pid = irq_host_find_irqbalance(&irq->host->sysroot);
+                if (b->socketless_pid != 0 && b->socketless_pid == before)
+                        irq_balance_log_socketless(irq); /* it is not only starting up */
+        }
+        ret->irqbalance.pid = b->socketless_pid;
         return 0;
 }
 
@@ -224,20 +198,6 @@ static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
         return 0;
 }
 
-/* A driver that has just set all masks of its device again may continue: that is not a dispute over
- * them. */
-static void reset_driver_contention(Interrupts *irq, const IrqHost *host, uint64_t now_usec) {
-        for (size_t k = 0; k < host->n_devices; k++) {
-                const IrqDevice *d = &host->devices[k];
-                const bool is_reset = irq_report_was_reset(irq, d, now_usec);
-
-                for (size_t i = 0; is_reset && i < irq->n_settings; i++)
-                        if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
-                            strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
-                                irq_step_reset_contention(&irq->settings[i].progress);
-        }
-}
-
 /* --- reconcile --- */
 
 static bool may_change(const Interrupts *irq) {
@@ -252,6 +212,7 @@ static int reconcile(Interrupts *irq) {
          * unknown whether a setting is still desired. */
         const bool desired_known = irq->host->policies_known;
         bool releasing;
+        uint64_t now;
         int r = load_present(irq, &host);
 
         if (r >= 0)
@@ -262,7 +223,19 @@ static int reconcile(Interrupts *irq) {
                 r = add_numa_balancing(irq, &desired);
         if (r < 0)
                 return r;
-        reset_driver_contention(irq, &host, clock_monotonic_usec());
+        now = clock_monotonic_usec();
+        for (size_t k = 0; k < host.n_devices; k++) {
+                const IrqDevice *d = &host.devices[k];
+
+                if (!irq_report_was_reset(irq, d, now))
+                        continue;
+                /* A driver that has just set all masks of its device again may continue: that is
+                 * not a dispute over them. */
+                for (size_t i = 0; i < irq->n_settings; i++)
+                        if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
+                            strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
+                                irq_step_reset_contention(&irq->settings[i].progress);
+        }
         releasing = irq_host_is_releasing(irq);
         if (may_change(irq)) {
                 if (desired_known)
@@ -388,6 +361,8 @@ Interrupts *irq_free(Interrupts *irq) {
 
 int irq_start(Host *host, const Registry *registry, const Placing *placing, Undoing *undo,
               Interrupts **ret) {
+        static const char *const subsystems[] = { "net", "nvme", "pci", "queues", NULL };
+        const bool has_events = host->sysroot.live && !host->args->once;
         Interrupts *irq = calloc(1, sizeof(*irq));
         int r = 0;
 
@@ -400,8 +375,22 @@ int irq_start(Host *host, const Registry *registry, const Placing *placing, Undo
         irq->link_fd = -EBADF;
         irq->ops = &SETTING_FILES;
         irq_balance_init(&irq->balance);
-        if (host->sysroot.live && !host->args->once)
-                r = irq_events_start(irq);
+        /* Without udev or netlink the slow timer finds what has changed. */
+        if (has_events)
+                r = sd_event_add_time(host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                      irq);
+        if (has_events && r >= 0) {
+                r = uevents_open(&irq->uevents, host->event, subsystems, on_event, irq);
+                if (r < 0)
+                        journal_log(&host->journal, LOG_INFO, NULL,
+                                    "No events from udev: %s. New or changed devices are noticed "
+                                    "within seconds",
+                                    strerror(-r));
+                r = link_events_open(&irq->link_fd) < 0
+                            ? 0
+                            : sd_event_add_io(host->event, &irq->link_source, irq->link_fd, EPOLLIN,
+                                              on_link, irq);
+        }
         if (r < 0) {
                 irq_free(irq);
                 return r;

@@ -53,45 +53,34 @@ int describe_storage(const Registry *registry, Instance *i) {
         return 0;
 }
 
-static bool is_placed_by_port(const Instance *i) {
-        for (size_t k = 0; k < i->policy->n_instances; k++)
-                if (i->policy->instances[k].match.port != 0)
-                        return true;
-        return false;
-}
-
-static int describe_ports(Registry *registry, Instance *i) {
+/* -EAGAIN, -EBUSY: to be read again soon. */
+static int describe(Registry *registry, Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        const int storage = describe_storage(registry, i);
         const Members members = instance_members(i, &registry->host->sysroot);
+        bool placed_by_port = false;
         int r = worker_read_ports(registry->host->workers, &members, &ports);
 
-        if (r < 0)
-                return r;
-        if (i->n_ports == ports.n_ports &&
-            (ports.n_ports == 0 ||
-             memcmp(i->ports, ports.ports, ports.n_ports * sizeof(uint16_t)) == 0))
+        if (asks_again(r))
                 return r;
         /* A server that shuts down closes its ports: keep the last ones, which are part of its
          * name. */
-        if (ports.n_ports == 0)
-                return 0;
+        if (r < 0 || ports.n_ports == 0 ||
+            (i->n_ports == ports.n_ports &&
+             memcmp(i->ports, ports.ports, ports.n_ports * sizeof(uint16_t)) == 0))
+                return storage;
         free(i->ports);
         i->ports = TAKE_PTR(ports.ports);
         i->n_ports = ports.n_ports;
-        if (is_placed_by_port(i)) {
+        for (size_t k = 0; k < i->policy->n_instances; k++)
+                placed_by_port |= i->policy->instances[k].match.port != 0;
+        if (placed_by_port) {
                 host_queue(registry->host, HOST_WORK_PLAN);
                 instance_queue(i, WORK_POLICY);
         }
         host_queue(registry->host, HOST_WORK_PUBLISH);
-        return registry_rename(registry, i);
-}
-
-/* -EAGAIN, -EBUSY: to be read again soon. */
-static int describe(Registry *registry, Instance *i) {
-        const int storage = describe_storage(registry, i);
-        const int ports = describe_ports(registry, i);
-
-        return asks_again(ports) ? ports : storage;
+        (void)registry_rename(registry, i); /* without memory it keeps its name */
+        return storage;
 }
 
 static void arm(Registry *registry) {
@@ -108,27 +97,24 @@ static void arm(Registry *registry) {
                 (void)event_source_arm(registry->describe_timer, due);
 }
 
-/* Returns one at a time, so that other events are handled in between; a rename also moves the
- * instance in the registry. */
-static Instance *find_due(const Registry *registry, uint64_t now_usec) {
-        REGISTRY_FOREACH(i, registry)
-        if (i->describe_due_usec <= now_usec)
-                return i;
-        return NULL;
-}
-
 static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Registry *registry = userdata;
         const uint64_t now = clock_monotonic_usec();
-        Instance *i = find_due(registry, now);
+        Instance *due = NULL;
 
-        if (i) {
-                i->describe_due_usec = INSTANCE_NEVER;
-                i->describe_waits = asks_again(describe(registry, i));
-                if (i->describe_waits)
-                        i->describe_due_usec = now + WAIT_AGAIN_USEC;
-                else if (++i->n_described < ELEMENTSOF(delays_ms)) /* it may find what is missing */
-                        i->describe_due_usec = now + delays_ms[i->n_described] * UINT64_C(1000);
+        /* One at a time, so that other events are handled in between; a rename also moves the
+         * instance in the registry. */
+        REGISTRY_FOREACH(i, registry)
+        if (!due && i->describe_due_usec <= now)
+                due = i;
+        if (due) {
+                due->describe_due_usec = INSTANCE_NEVER;
+                due->describe_waits = asks_again(describe(registry, due));
+                if (due->describe_waits)
+                        due->describe_due_usec = now + WAIT_AGAIN_USEC;
+                else if (++due->n_described < ELEMENTSOF(delays_ms))
+                        /* it may find what is missing */
+                        due->describe_due_usec = now + delays_ms[due->n_described] * UINT64_C(1000);
         }
         arm(registry);
         return 0;

@@ -276,53 +276,54 @@ int watch_start(Registry *registry) {
                                       on_scan, registry);
 }
 
-/* Keeps the processes that still match the policy of the instance's first one. */
-static void instance_rematch(Registry *registry, Instance *instance) {
-        const PolicySet *policies = &registry->host->policies;
-        const Policy *policy = NULL;
-        bool unread = false;
-
-        for (size_t k = 0; k < instance->n_members; k++)
-                unread |= identify_read_args(registry, &instance->members[k].process,
-                                             instance->members[k].handle) < 0;
-        /* A command line that cannot be read yet takes it from no policy: it stays with the one of
-         * that name. */
-        if (unread && instance->policy)
-                policy = policy_set_find(policies, instance->policy->name);
-        if (!policy)
-                policy = match_process(policies, &instance->members[0].process);
-        if (policy && instance_counts_of(&registry->counts, (size_t)(policy - policies->policies),
-                                         instance->uid) >= policy->max_instances)
-                policy = NULL; /* the user has max_instances of it already */
-        instance->policy = policy;
-        /* The element behind the last policy counts for instances without one. */
-        instance->policy_index =
-                policy ? (size_t)(policy - policies->policies) : policies->n_policies;
-        if (policy) {
-                (void)instance_counts_add(&registry->counts, instance->policy_index, instance->uid);
-                instance_counts_join(&registry->counts, instance->policy_index, instance->uid,
-                                     instance->n_members);
-                instance_queue(instance, WORK_POLICY);
-        }
-        /* Removing the last process ends the instance. */
-        for (size_t k = instance->n_members; k > 0; k--)
-                if (!policy ||
-                    (!unread &&
-                     match_process(policies, &instance->members[k - 1].process) != policy))
-                        registry_remove_process(registry, instance, k - 1);
-        if (instance->n_members == 0)
-                return;
-        describe_again(registry, instance, clock_monotonic_usec());
-        /* Disks are read only where a place depends on them. The place is chosen next. */
-        if (policy->place.near == NEAR_STORAGE && id_set_is_empty(&instance->storage_nodes))
-                (void)describe_storage(registry, instance);
-}
-
 int watch_rematch(Registry *registry) {
+        const PolicySet *policies = &registry->host->policies;
+
         ignored_done(&registry->ignored); /* the new policies decide who is ignored */
         instance_counts_done(&registry->counts);
-        for (size_t i = registry->n_instances; i > 0; i--)
-                instance_rematch(registry, registry->instances[i - 1]);
+        /* Each keeps the processes that still match the policy of its first one. */
+        for (size_t i = registry->n_instances; i > 0; i--) {
+                Instance *instance = registry->instances[i - 1];
+                const Policy *policy = NULL;
+                bool unread = false;
+
+                for (size_t k = 0; k < instance->n_members; k++)
+                        unread |= identify_read_args(registry, &instance->members[k].process,
+                                                     instance->members[k].handle) < 0;
+                /* A command line that cannot be read yet takes it from no policy: it stays with the
+                 * one of that name. */
+                if (unread && instance->policy)
+                        policy = policy_set_find(policies, instance->policy->name);
+                if (!policy)
+                        policy = match_process(policies, &instance->members[0].process);
+                if (policy &&
+                    instance_counts_of(&registry->counts, (size_t)(policy - policies->policies),
+                                       instance->uid) >= policy->max_instances)
+                        policy = NULL; /* the user has max_instances of it already */
+                instance->policy = policy;
+                /* The element behind the last policy counts for instances without one. */
+                instance->policy_index =
+                        policy ? (size_t)(policy - policies->policies) : policies->n_policies;
+                if (policy) {
+                        (void)instance_counts_add(&registry->counts, instance->policy_index,
+                                                  instance->uid);
+                        instance_counts_join(&registry->counts, instance->policy_index,
+                                             instance->uid, instance->n_members);
+                        instance_queue(instance, WORK_POLICY);
+                }
+                /* Removing the last process ends the instance. */
+                for (size_t k = instance->n_members; k > 0; k--)
+                        if (!policy ||
+                            (!unread &&
+                             match_process(policies, &instance->members[k - 1].process) != policy))
+                                registry_remove_process(registry, instance, k - 1);
+                if (instance->n_members == 0)
+                        continue;
+                describe_again(registry, instance, clock_monotonic_usec());
+                /* Disks are read only where a place depends on them. The place is chosen next. */
+                if (policy->place.near == NEAR_STORAGE && id_set_is_empty(&instance->storage_nodes))
+                        (void)describe_storage(registry, instance);
+        }
         if (!registry->host->ready)
                 return scan_all(registry, false);
         workers_begin_pass(registry->host->workers, true); /* what comes now is others' doing */
@@ -342,41 +343,41 @@ static int append_pid(pid_t pid, void *userdata) {
         return 0;
 }
 
-static void fork_filter_update_once(Registry *registry, size_t *left) {
-        PidList members = { 0 };
-        PidList children = { 0 }; /* of members that joined since the last update */
-        int r = 0;
-
-        registry->fork_filter_stale = false;
-        REGISTRY_FOREACH(i, registry)
-        for (size_t p = 0; r >= 0 && p < i->n_members; p++)
-                r = append_pid(i->members[p].process.id.pid, &members);
-        /* A filter that cannot be set costs events of foreign processes, but none is missed. */
-        if (r < 0)
-                (void)proc_connector_filter(registry->connector_fd, NULL, 0);
-        else if (members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !registry->fork_filter_all)
-                (void)proc_connector_filter(registry->connector_fd, members.pids, members.n_pids);
-        registry->fork_filter_all = members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
-        /* The kernel's filter is set: from now on each fork causes an event. */
-        REGISTRY_FOREACH(i, registry)
-        for (size_t p = 0; p < i->n_members; p++) {
-                if (!i->members[p].forks_reported)
-                        (void)proc_foreach_child(i->members[p].handle, append_pid, &children);
-                i->members[p].forks_reported = true;
-        }
-        for (size_t k = 0; k<children.n_pids && * left> 0; k++, --*left)
-                (void)identify_consider(registry, children.pids[k]);
-        pid_list_done(&members);
-        pid_list_done(&children);
-}
-
 void fork_filter_update(Registry *registry) {
         size_t left = OTHERS_CHILDREN_AT_ONCE;
 
-        if (registry->connector_fd < 0 || !registry->fork_filter_stale)
+        if (registry->connector_fd < 0)
                 return;
-        for (unsigned n = 0; registry->fork_filter_stale && n < ROUNDS_MAX; n++)
-                fork_filter_update_once(registry, &left);
+        for (unsigned n = 0; registry->fork_filter_stale && n < ROUNDS_MAX; n++) {
+                PidList members = { 0 };
+                PidList children = { 0 }; /* of members that joined since the last update */
+                int r = 0;
+
+                registry->fork_filter_stale = false;
+                REGISTRY_FOREACH(i, registry)
+                for (size_t p = 0; r >= 0 && p < i->n_members; p++)
+                        r = append_pid(i->members[p].process.id.pid, &members);
+                /* A filter that cannot be set costs events of foreign processes, but none is
+                 * missed. */
+                if (r < 0)
+                        (void)proc_connector_filter(registry->connector_fd, NULL, 0);
+                else if (members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !registry->fork_filter_all)
+                        (void)proc_connector_filter(registry->connector_fd, members.pids,
+                                                    members.n_pids);
+                registry->fork_filter_all = members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
+                /* The kernel's filter is set: from now on each fork causes an event. */
+                REGISTRY_FOREACH(i, registry)
+                for (size_t p = 0; p < i->n_members; p++) {
+                        if (!i->members[p].forks_reported)
+                                (void)proc_foreach_child(i->members[p].handle, append_pid,
+                                                         &children);
+                        i->members[p].forks_reported = true;
+                }
+                for (size_t k = 0; k < children.n_pids && left > 0; k++, left--)
+                        (void)identify_consider(registry, children.pids[k]);
+                pid_list_done(&members);
+                pid_list_done(&children);
+        }
         if (left == 0)
                 registry_scan_soon(registry);
 }

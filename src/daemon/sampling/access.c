@@ -180,18 +180,25 @@ static void add_sample(Sampling *s, Instance *i, const AccessSample *sample) {
         }
 }
 
-/* -EAGAIN: the next pass continues. */
-static int access_step(Sampling *s, Instance *i) {
+bool access_pass(Sampling *s) {
         const AccessEvents *events = &s->access.events;
-        InstanceAccess *own = &i->sampling.access;
         const Begun begun = cost_begin();
+        InstanceAccess *own;
         AccessSample sample;
-        int r = access_attach(&own->counters, i->members, i->n_members, events, OPENS_A_PASS,
-                              threads_max(s, i));
+        Instance *i;
+        int r;
 
+        if (!s->access.available || s->access.next >= s->registry->n_instances)
+                return false;
+        i = s->registry->instances[s->access.next];
+        own = &i->sampling.access;
+        r = access_attach(&own->counters, i->members, i->n_members, events, OPENS_A_PASS,
+                          threads_max(s, i));
         if (r < 0) {
                 cost_pause(s, begun);
-                return r;
+                if (r != -EAGAIN) /* else the next pass continues with it */
+                        s->access.next++;
+                return true;
         }
         access_read(&own->counters, events, &sample);
         add_sample(s, i, &sample);
@@ -206,14 +213,7 @@ static int access_step(Sampling *s, Instance *i) {
                             open_reason(own->counters.error));
         }
         cost_end(s, SAMPLE_COUNTERS, begun);
-        return 0;
-}
-
-bool access_pass(Sampling *s) {
-        if (!s->access.available || s->access.next >= s->registry->n_instances)
-                return false;
-        if (access_step(s, s->registry->instances[s->access.next]) != -EAGAIN)
-                s->access.next++;
+        s->access.next++;
         return true;
 }
 
