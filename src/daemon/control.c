@@ -214,7 +214,7 @@ static bool requests_equal(const Requests *a, const Requests *b) {
 
 /* Puts `fresh` in the place of what was requested. The same once more costs little. Returns why it
  * could not be written, or 0. */
-static int follow(Control *c, Requests *fresh) {
+static int requests_follow(Control *c, Requests *fresh) {
         Requests *requests = &c->m->host.requests;
         const bool all = requests->paused != fresh->paused || requests->trial != fresh->trial;
         const bool same = requests_equal(requests, fresh);
@@ -260,7 +260,7 @@ static void set_paused(Control *c, Call *call, bool paused, ControlAnswer *answe
                 return;
         fresh.paused = paused;
         interrupt_trial(c, &fresh);
-        call->unkept = follow(c, &fresh);
+        call->unkept = requests_follow(c, &fresh);
 }
 
 static void tell_notes(const Control *c, const Call *call, ControlAnswer *answer) {
@@ -416,7 +416,7 @@ static int drop_void_releases(const Control *c, Requests *requests) {
 }
 
 /* All of them or none. */
-static void request(Control *c, Call *call, bool released, ControlAnswer *answer) {
+static void request_names(Control *c, Call *call, bool released, ControlAnswer *answer) {
         _cleanup_requests_ Requests fresh = { 0 };
         int r = requests_copy(&c->m->host.requests, &fresh);
 
@@ -436,7 +436,7 @@ static void request(Control *c, Call *call, bool released, ControlAnswer *answer
                 answer->result = r;
         else {
                 interrupt_trial(c, &fresh);
-                call->unkept = follow(c, &fresh);
+                call->unkept = requests_follow(c, &fresh);
         }
 }
 
@@ -450,10 +450,10 @@ static void release(Control *c, Call *call, ControlAnswer *answer) {
         REGISTRY_FOREACH(i, &c->m->registry)
         if (call_names(call, i->name, i->unit))
                 binding_forget_asked(i);
-        request(c, call, true, answer);
+        request_names(c, call, true, answer);
 }
 
-static bool is_released(const Control *c, const Instance *i) {
+static bool instance_is_released(const Control *c, const Instance *i) {
         return reconcile_verdict(&c->m->binding, i).state == INSTANCE_RELEASED;
 }
 
@@ -479,7 +479,7 @@ static void await_released(const Control *c, const Call *call, Text *missing) {
         REGISTRY_FOREACH(i, &c->m->registry) {
                 bool is_listed = false; /* its line is that of the release then */
 
-                if (!call_names(call, i->name, i->unit) || is_released(c, i))
+                if (!call_names(call, i->name, i->unit) || instance_is_released(c, i))
                         continue;
                 for (size_t k = 0; k < releases->n && !is_listed; k++)
                         is_listed =
@@ -544,13 +544,13 @@ static void bind_again(Control *c, Call *call, ControlAnswer *answer) {
                 if (strcmp(call->globs.words[i], "*") != 0 &&
                     !check_released(c, call->globs.words[i], answer))
                         return;
-        request(c, call, false, answer);
+        request_names(c, call, false, answer);
 }
 
 static void await_bound(const Control *c, const Call *call, Text *missing) {
         await_releases(c, call, missing);
         REGISTRY_FOREACH(i, &c->m->registry)
-        if (call_names(call, i->name, i->unit) && is_released(c, i))
+        if (call_names(call, i->name, i->unit) && instance_is_released(c, i))
                 append_missing(missing, i->name, "still released", NULL);
 }
 
@@ -613,7 +613,7 @@ static Connection *connection_of(Call *call) {
 }
 
 /* It has a place, and is not bound to it. */
-static bool is_on_trial(const Control *c, const Instance *i) {
+static bool instance_is_on_trial(const Control *c, const Instance *i) {
         const InstanceState state = reconcile_verdict(&c->m->binding, i).state;
 
         return !i->policy->built_in && i->planned.known &&
@@ -631,7 +631,7 @@ static void trial_begin(Control *c, Call *call, ControlAnswer *answer) {
         if (refuse_dry_run(c, answer) || !check_undo(c, answer))
                 return;
         REGISTRY_FOREACH(i, &c->m->registry)
-        n += is_on_trial(c, i);
+        n += instance_is_on_trial(c, i);
         if (c->trial && c->trial != connection_of(call))
                 answer_refuse(answer, CONTROL_ERROR_BUSY, "another trial is under way");
         else if (h->requests.trial == TRIAL_REQUEST_ENDS)
@@ -657,7 +657,7 @@ static void trial_begin(Control *c, Call *call, ControlAnswer *answer) {
 
 static void tell_trial_begun(const Control *c, _unused_ const Call *call, ControlAnswer *answer) {
         REGISTRY_FOREACH(i, &c->m->registry)
-        if (is_on_trial(c, i))
+        if (instance_is_on_trial(c, i))
                 answer_add(answer, "%s", i->name);
 }
 
@@ -675,7 +675,7 @@ static void trial_bind(Control *c, Call *call, ControlAnswer *answer) {
         if (refuse_dry_run(c, answer) || trial_requests(c, call, answer, &fresh) < 0)
                 return;
         fresh.trial = TRIAL_REQUEST_BINDS;
-        call->unkept = follow(c, &fresh);
+        call->unkept = requests_follow(c, &fresh);
 }
 
 static void trial_keep(Control *c, Call *call, ControlAnswer *answer) {
@@ -688,7 +688,7 @@ static void trial_keep(Control *c, Call *call, ControlAnswer *answer) {
         fresh.trial = c->m->host.policies.mode == ENFORCEMENT_OBSERVE ? TRIAL_REQUEST_KEPT
                                                                       : TRIAL_REQUEST_NONE;
         c->trial = NULL;
-        call->unkept = follow(c, &fresh);
+        call->unkept = requests_follow(c, &fresh);
 }
 
 static void trial_end(Control *c, Call *call, ControlAnswer *answer) {
@@ -699,7 +699,7 @@ static void trial_end(Control *c, Call *call, ControlAnswer *answer) {
         if (fresh.trial == TRIAL_REQUEST_BINDS)
                 fresh.trial = after_trial(c);
         c->trial = NULL;
-        call->unkept = follow(c, &fresh);
+        call->unkept = requests_follow(c, &fresh);
 }
 
 static void await_trial_ended(const Control *c, _unused_ const Call *call, Text *missing) {
@@ -709,7 +709,7 @@ static void await_trial_ended(const Control *c, _unused_ const Call *call, Text 
                 append_missing(missing, releases->list[i]->restore.record->instance,
                                "release in progress", releases->list[i]->failure);
         REGISTRY_FOREACH(i, &c->m->registry)
-        if (undo_release_is_asked(&c->m->host, i->name, i->unit) && !is_released(c, i))
+        if (undo_release_is_asked(&c->m->host, i->name, i->unit) && !instance_is_released(c, i))
                 append_missing(missing, i->name, "not released yet", NULL);
         if (missing->length == 0 && c->m->host.requests.trial == TRIAL_REQUEST_ENDS)
                 append_missing(missing, RELEASE_HOST, "being given back", NULL);
@@ -905,7 +905,7 @@ static void drop_connection(Control *c, size_t index) {
                         fresh.trial = after_trial(c);
                         journal_log(&c->m->host.journal, LOG_NOTICE, NULL,
                                     "The trial was interrupted: what it has bound is released");
-                        (void)follow(c, &fresh);
+                        (void)requests_follow(c, &fresh);
                 }
         }
         connection_free(connection);

@@ -14,7 +14,7 @@
 
 /* --- the folder in which the daemon publishes and keeps its undo records --- */
 
-static int cannot_open(const Journal *journal, const char *path, int error) {
+static int runtime_dir_cannot_open(const Journal *journal, const char *path, int error) {
         journal_log(journal, LOG_ERR, NULL,
                     "Cannot open the runtime folder %s: %s. Run as root, or choose another with "
                     "--runtime-dir",
@@ -33,10 +33,10 @@ static int runtime_dir_open(const Journal *journal, const char *path, int *ret_f
 
         /* tmpfiles.d normally creates the folder; a run by hand has to. */
         if (mkdir(path, 0755) < 0 && errno != EEXIST)
-                return cannot_open(journal, path, -errno);
+                return runtime_dir_cannot_open(journal, path, -errno);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                return cannot_open(journal, path, -errno);
+                return runtime_dir_cannot_open(journal, path, -errno);
         r = lock_file_take(fd, RUNTIME_DIR_LOCK, ret_lock_fd, &holder);
         if (r == -EBUSY) {
                 if (holder > 0)
@@ -54,12 +54,13 @@ static int runtime_dir_open(const Journal *journal, const char *path, int *ret_f
                             "tidbnumad: it would not be detected",
                             path, RUNTIME_DIR_LOCK, strerror(-r));
         else if (r < 0)
-                return cannot_open(journal, path, r);
+                return runtime_dir_cannot_open(journal, path, r);
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
 
-static int fail(const Host *h, int error, const char *what, const char *path, const char *hint) {
+static int host_cannot_read(const Host *h, int error, const char *what, const char *path,
+                            const char *hint) {
         journal_log(&h->journal, LOG_ERR, NULL, "%s %s: %s. %s", what, path, strerror(-error),
                     hint);
         return error;
@@ -93,12 +94,12 @@ int host_open(Host *h, const Args *args) {
         policy_set_init(&h->policies);
         r = sysroot_open(args->sysroot, &h->sysroot);
         if (r < 0)
-                return fail(h, r, "Cannot open proc and sys below", root,
-                            "Give --sysroot the folder that contains both");
+                return host_cannot_read(h, r, "Cannot open proc and sys below", root,
+                                        "Give --sysroot the folder that contains both");
         r = topology_load(&h->sysroot, &h->topology);
         if (r < 0)
-                return fail(h, r, "Cannot read the topology below", root,
-                            "Is sys/devices/system/node there?");
+                return host_cannot_read(h, r, "Cannot read the topology below", root,
+                                        "Is sys/devices/system/node there?");
         for (unsigned i = 0; i < TOPOLOGY_NOTES; i++) {
                 _cleanup_text_ Text note = { 0 };
 
@@ -210,7 +211,7 @@ void host_lock_memory(Host *h) {
 /* --- what is present --- */
 
 /* False: it cannot be read, so no change is assumed. */
-static bool read_present(const Host *h, Hotplug *ret) {
+static bool hotplug_read(const Host *h, Hotplug *ret) {
         const int sys_fd = h->sysroot.sys_fd, cgroup_fd = h->sysroot.cgroup_fd;
 
         if (cgroup_fd < 0 || path_read_list(cgroup_fd, &ret->offered, "cpuset.cpus.effective") < 0)
@@ -223,7 +224,7 @@ static bool read_present(const Host *h, Hotplug *ret) {
 
 /* --- changes --- */
 
-static void remember(Hotplug *hotplug, const Hotplug *now) {
+static void hotplug_remember(Hotplug *hotplug, const Hotplug *now) {
         hotplug->cpus = now->cpus;
         hotplug->nodes = now->nodes;
         hotplug->memory = now->memory;
@@ -260,7 +261,7 @@ void hotplug_check(Host *h) {
         bool same_hardware;
         int r;
 
-        if (!h->hotplug.known || !read_present(h, &now))
+        if (!h->hotplug.known || !hotplug_read(h, &now))
                 return;
         same_hardware = id_set_equal(&h->hotplug.cpus, &now.cpus) &&
                         id_set_equal(&h->hotplug.nodes, &now.nodes) &&
@@ -311,7 +312,7 @@ void hotplug_check(Host *h) {
         h->backend.all_nodes = topology_memory_nodes(&h->topology);
         h->hotplug.come = now.cpus;
         id_set_subtract(&h->hotplug.come, &h->hotplug.cpus);
-        remember(&h->hotplug, &now);
+        hotplug_remember(&h->hotplug, &now);
         host_queue(h, HOST_WORK_PLAN | HOST_WORK_TOPOLOGY);
 }
 
@@ -333,9 +334,9 @@ int hotplug_start(Host *h) {
         Hotplug now = { 0 };
         int r;
 
-        if (!h->sysroot.live || !read_present(h, &now))
+        if (!h->sysroot.live || !hotplug_read(h, &now))
                 return 0;
-        remember(&h->hotplug, &now);
+        hotplug_remember(&h->hotplug, &now);
         r = event_source_add_off(h->event, &h->hotplug.timer, 0, on_timer, h);
         if (r < 0)
                 return r;

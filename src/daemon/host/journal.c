@@ -24,22 +24,18 @@
 /* PIPE_BUF, pipe(7). */
 enum { LINE_MAX_BYTES = 4096 };
 
-/* systemd identifies the file of stderr in JOURNAL_STREAM=, see systemd.exec(5). */
-static bool stderr_is_the_journal(void) {
+void journal_init(Journal *journal, bool debug) {
         const char *stream = getenv("JOURNAL_STREAM");
         uintmax_t device, inode;
         struct stat st;
 
-        return stream && sscanf(stream, "%" SCNuMAX ":%" SCNuMAX, &device, &inode) == 2 &&
-               fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
-}
-
-void journal_init(Journal *journal, bool debug) {
         *journal = (Journal){
                 .path = JOURNAL_SOCKET,
                 .max_priority = debug ? LOG_DEBUG : LOG_INFO,
         };
-        if (!stderr_is_the_journal())
+        /* systemd identifies the file of stderr in JOURNAL_STREAM=, see systemd.exec(5). */
+        if (!stream || sscanf(stream, "%" SCNuMAX ":%" SCNuMAX, &device, &inode) != 2 ||
+            fstat(STDERR_FILENO, &st) < 0 || st.st_dev != device || st.st_ino != inode)
                 return;
         journal->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         journal->to_journal = journal->fd >= 0;

@@ -12,7 +12,7 @@
 #include "tidbnumad/worker/worker.h"
 #include "tidbnumad/world/processes.h"
 
-static int look_up(const char *user, uid_t *ret, void *userdata) {
+static int user_look_up(const char *user, uid_t *ret, void *userdata) {
         Host *h = userdata;
 
         return worker_look_up_user(h->workers, &h->sysroot, user, ret);
@@ -28,7 +28,7 @@ static void cannot_use_kept(const Host *h, const char *why) {
 
 /* At the start only. 1: there are some that can be used. They are checked as strictly as the files
  * of the policy folders: the machine may have changed. */
-static int read_kept(Host *h, PolicySet *ret) {
+static int policies_read_kept(Host *h, PolicySet *ret) {
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         int r = h->runtime_fd < 0 || h->policies_known ? 0
@@ -45,14 +45,14 @@ static int read_kept(Host *h, PolicySet *ret) {
                 cannot_use_kept(h, errors.n_messages > 0 ? errors.messages[0] : strerror(-r));
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
-        policy_users_look_up(ret, &files, &h->sysroot, look_up, h, &warnings);
+        policy_users_look_up(ret, &files, &h->sysroot, user_look_up, h, &warnings);
         return 1;
 }
 
 /* --- the files --- */
 
 /* `former`: those in force, or last in force; NULL: none. */
-static int read_policies(Host *h, const PolicySet *former, PolicySet *ret) {
+static int policies_read(Host *h, const PolicySet *former, PolicySet *ret) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         /* While the host boots, network cards may still appear and be renamed: a policy that names
          * one must not be rejected for that. */
@@ -75,7 +75,7 @@ static int read_policies(Host *h, const PolicySet *former, PolicySet *ret) {
                 return -ENOMEM;
         if (h->policy_errors.n_messages > 0)
                 return -EINVAL;
-        policy_users_look_up(ret, &files, &h->sysroot, look_up, h, &h->policy_warnings);
+        policy_users_look_up(ret, &files, &h->sysroot, user_look_up, h, &h->policy_warnings);
         source_file_list_done(&h->policy_files);
         h->policy_files = TAKE_STRUCT(files);
         return 0;
@@ -89,9 +89,9 @@ int load_policies(Host *h, PolicySet *ret) {
         policy_set_init(&fresh);
         policy_set_init(&kept);
         h->policy_load_seconds = clock_realtime_seconds();
-        r = has_kept = read_kept(h, &kept);
+        r = has_kept = policies_read_kept(h, &kept);
         if (r >= 0)
-                r = read_policies(h,
+                r = policies_read(h,
                                   h->policies_known ? &h->policies
                                   : has_kept > 0    ? &kept
                                                     : NULL,
@@ -125,7 +125,7 @@ int load_policies(Host *h, PolicySet *ret) {
         return 1;
 }
 
-static void swap_policies(Host *h, PolicySet *fresh) {
+static void policies_swap(Host *h, PolicySet *fresh) {
         const PolicySet former = h->policies;
 
         h->policies = *fresh;
@@ -138,7 +138,7 @@ int load_take_over(Host *h, PolicySet *fresh) {
         const size_t n_now = policy_set_count_written(fresh);
         int r = 0;
 
-        swap_policies(h, fresh);
+        policies_swap(h, fresh);
         h->policies_known = true;
         h->policies_kept = !h->policy_load_success;
         h->n_adopted = 0;
@@ -200,7 +200,7 @@ int load_add_watched(PolicySet *set) {
 int load_adopt(Host *h, PolicySet *fresh) {
         size_t n = 0;
 
-        swap_policies(h, fresh);
+        policies_swap(h, fresh);
         for (size_t i = 0; i < h->policies.n_policies; i++)
                 n += h->policies.policies[i].adopted;
         h->n_adopted = n;

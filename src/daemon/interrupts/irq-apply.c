@@ -115,7 +115,8 @@ enum { UNIT_TRIES = 3 };
 
 /* --- messages --- */
 
-static const IrqDevice *device_of(const IrqHost *host, const SettingKey *key, const char **ret) {
+static const IrqDevice *vector_find_device(const IrqHost *host, const SettingKey *key,
+                                           const char **ret) {
         for (size_t i = 0; i < host->n_devices; i++)
                 for (size_t k = 0; k < host->devices[i].n_vectors; k++)
                         if (host->devices[i].vectors[k].irq == key->number) {
@@ -134,7 +135,7 @@ static void setting_describe(const IrqHost *host, const SettingKey *key, char *b
 
         switch (key->kind) {
         case SETTING_VECTOR:
-                device = device_of(host, key, &handler);
+                device = vector_find_device(host, key, &handler);
                 if (device)
                         (void)snprintf(buffer, size, "%s: interrupt %u (%s)", device->name,
                                        key->number, handler ? handler : "without a handler");
@@ -171,7 +172,8 @@ static bool setting_failure_is_news(const IrqSetting *s, int error) {
         return !s->progress.refused || s->key.kind != SETTING_VECTOR;
 }
 
-static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s, int error) {
+static void setting_log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s,
+                               int error) {
         const bool by_unit = error == -EINPROGRESS;
         /* The remedies of some reasons are about processes, but here the errno may come from a
          * write to a mask. */
@@ -202,7 +204,7 @@ static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s
 
 /* kernel.numa_balancing needs CAP_SYS_ADMIN, which only a unit of its own has. 0: the unit was
  * started and should be done by the next reconcile. */
-static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text) {
+static int setting_start_unit(Interrupts *irq, const SettingKey *key, const char *text) {
         char unit[64];
         int r;
 
@@ -304,10 +306,10 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
                         continue;
                 }
                 if (r == -EPERM && setting_render(w->key.kind, &w->value, text) >= 0 &&
-                    set_by_unit(irq, &w->key, text) >= 0)
+                    setting_start_unit(irq, &w->key, text) >= 0)
                         r = -EINPROGRESS;
                 irq_step_failed(&s->progress, &w->value, r, clock_monotonic_usec());
-                log_failed(irq, host, s, r);
+                setting_log_failed(irq, host, s, r);
                 if (r == -EINPROGRESS)
                         continue;
                 /* If the kernel shows that nothing was changed, there is nothing to undo. */
@@ -349,7 +351,8 @@ static bool entry_is_as_before(const Interrupts *irq, const UndoSetting *entry) 
 }
 
 /* Was the release of the entry's device requested, or of `host` where it is of none? */
-static bool is_asked_back(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
+static bool setting_is_asked_back(const Interrupts *irq, const IrqHost *host,
+                                  const SettingKey *key) {
         const IrqDevice *queue =
                 setting_is_queue(key->kind) ? irq_host_find_interface(host, key->ifindex) : NULL;
 
@@ -367,7 +370,7 @@ bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host) {
         const UndoRecord *record = irq_record(irq);
 
         for (size_t i = 0; i < record->n_settings; i++)
-                if (is_asked_back(irq, host, &record->settings[i].key))
+                if (setting_is_asked_back(irq, host, &record->settings[i].key))
                         return true;
         return record->irqbalance.known && undo_release_is_asked(irq->host, RELEASE_HOST, NULL);
 }
@@ -397,7 +400,7 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
                 int r;
 
                 if (irq_desired_find(desired, &entry->key) ||
-                    (only_asked && !is_asked_back(irq, host, &entry->key)))
+                    (only_asked && !setting_is_asked_back(irq, host, &entry->key)))
                         continue;
                 s = irq_setting_get(irq, &entry->key);
                 (void)setting_parse(entry->key.kind, entry->before, &before);
@@ -418,13 +421,13 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
                 else {
                         irq->n_writes++;
                         r = irq->ops->write(&irq->host->sysroot, &entry->key, entry->before);
-                        if (r == -EPERM && set_by_unit(irq, &entry->key, entry->before) >= 0)
+                        if (r == -EPERM && setting_start_unit(irq, &entry->key, entry->before) >= 0)
                                 r = -EINPROGRESS;
                         else if (r >= 0 && !entry_is_as_before(irq, entry))
                                 r = -EAGAIN;
                         if (r < 0 && s) {
                                 irq_step_failed(&s->progress, &before, r, now);
-                                log_failed(irq, host, s, r);
+                                setting_log_failed(irq, host, s, r);
                         }
                         complete = r >= 0;
                 }

@@ -64,10 +64,6 @@ static int balance_find(const Interrupts *irq, ProcessId *ret) {
         return 0;
 }
 
-static bool is_same(const ProcessId *a, const ProcessId *b) {
-        return a->pid == b->pid && a->start_ticks == b->start_ticks;
-}
-
 /* --- its settings --- */
 
 void irq_balance_log_refused(Interrupts *irq, int error) {
@@ -90,7 +86,7 @@ void irq_balance_log_refused(Interrupts *irq, int error) {
 }
 
 /* Not with `ignore`, and not without any entry of `irq`. */
-static bool is_wanted(const Interrupts *irq) {
+static bool balance_is_wanted(const Interrupts *irq) {
         for (size_t i = 0; i < irq->host->policies.n_irqs; i++)
                 if (irq->host->policies.irqs[i].irqbalance != IRQBALANCE_IGNORE)
                         return true;
@@ -100,7 +96,7 @@ static bool is_wanted(const Interrupts *irq) {
 void irq_balance_log_socketless(Interrupts *irq) {
         IrqBalance *b = &irq->balance;
 
-        if (b->logged_socketless_pid == b->socketless_pid || !is_wanted(irq) ||
+        if (b->logged_socketless_pid == b->socketless_pid || !balance_is_wanted(irq) ||
             !host_enforces(irq->host))
                 return;
         b->logged_socketless_pid = b->socketless_pid;
@@ -111,8 +107,8 @@ void irq_balance_log_socketless(Interrupts *irq) {
                     b->socketless_pid, b->folder);
 }
 
-static int on_answer(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
-                     void *userdata) {
+static int balance_on_answer(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                             void *userdata) {
         Interrupts *irq = userdata;
         IrqBalance *b = &irq->balance;
         IrqbalanceSetup setup = { 0 };
@@ -169,7 +165,8 @@ static void balance_ask(Interrupts *irq, uint64_t now_usec) {
         b->read_usec = now_usec + ANSWER_TIMEOUT_USEC;
         r = irqbalance_send(b->folder, b->id.pid, "setup", &fd);
         if (r >= 0)
-                r = sd_event_add_io(irq->host->event, &b->answer, fd, EPOLLIN, on_answer, irq);
+                r = sd_event_add_io(irq->host->event, &b->answer, fd, EPOLLIN, balance_on_answer,
+                                    irq);
         if (r >= 0)
                 b->fd = fd;
         else {
@@ -189,7 +186,7 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
 
         if (!irq->host->sysroot.live)
                 return;
-        if (balance_find(irq, &id) >= 0 && !is_same(&id, &b->id)) {
+        if (balance_find(irq, &id) >= 0 && !process_id_equal(&id, &b->id)) {
                 if (b->id.pid != 0 && id.pid != 0)
                         journal_log(&irq->host->journal, LOG_INFO, NULL,
                                     "irqbalance was replaced: it is process %d now", id.pid);
@@ -199,12 +196,12 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
                 b->sent_usec = b->read_usec = 0;
                 b->id = id;
                 /* Settings that its predecessor received were lost with it. */
-                if (record->irqbalance.known && !is_same(&record->irqbalance.id, &id))
+                if (record->irqbalance.known && !process_id_equal(&record->irqbalance.id, &id))
                         undo_record_forget_irqbalance(record);
         }
         if (b->fd >= 0 && now >= b->read_usec)
                 irq_balance_log_refused(irq, -ETIMEDOUT);
-        if (b->id.pid != 0 && b->fd < 0 && host_enforces(irq->host) && is_wanted(irq) &&
+        if (b->id.pid != 0 && b->fd < 0 && host_enforces(irq->host) && balance_is_wanted(irq) &&
             now >= b->read_usec)
                 balance_ask(irq, now);
         if (b->id.pid == 0)
@@ -225,7 +222,7 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
 
 /* --- what is wanted --- */
 
-static void add_irqs(IrqbalanceSetup *bans, const uint32_t *irqs, size_t n) {
+static void bans_add_irqs(IrqbalanceSetup *bans, const uint32_t *irqs, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (!irqbalance_setup_has(bans, irqs[i]))
                         bans->banned_irqs[bans->n_banned_irqs++] = irqs[i];
@@ -239,12 +236,12 @@ static int balance_merge(const IrqbalanceSetup *own, const IrqPlanBalance *wante
                 return -ENOMEM;
         ret->banned_cpus = own->banned_cpus;
         if (irqbalance_setup_has(own, 0))
-                add_irqs(ret, &(uint32_t){ 0 },
-                         1); /* 0 must be first, as it ends the list elsewhere */
-        add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
+                bans_add_irqs(ret, &(uint32_t){ 0 },
+                              1); /* 0 must be first, as it ends the list elsewhere */
+        bans_add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
         if (wanted->sent) {
                 id_set_union(&ret->banned_cpus, &wanted->banned_cpus);
-                add_irqs(ret, wanted->banned_irqs, wanted->n_banned_irqs);
+                bans_add_irqs(ret, wanted->banned_irqs, wanted->n_banned_irqs);
         }
         return 0;
 }

@@ -11,7 +11,7 @@
 
 /* --- interrupts on instances' CPUs --- */
 
-static IrqDelivered *delivered_of(Interrupts *irq, const char *device, const char *instance) {
+static IrqDelivered *delivered_get(Interrupts *irq, const char *device, const char *instance) {
         IrqDelivered *l;
 
         for (size_t i = 0; i < irq->n_delivered; i++)
@@ -48,7 +48,7 @@ void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *
                 const IrqDevice *device = &host->devices[d];
 
                 for (size_t o = 0; device->n_vectors > 0 && o < n_owners; o++) {
-                        IrqDelivered *l = delivered_of(irq, device->name, owners[o].name);
+                        IrqDelivered *l = delivered_get(irq, device->name, owners[o].name);
 
                         if (!l)
                                 continue;
@@ -70,15 +70,15 @@ void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *
 /* --- the devices --- */
 
 /* The index of the device at the last reconcile; -1: it was not there. */
-static int find_before(const Interrupts *irq, const IrqDevice *device) {
+static int device_find_before(const Interrupts *irq, const IrqDevice *device) {
         const IrqDevice *before = irq_host_find(&irq->last, device->kind, device->name);
 
         return before && irq->n_devices > 0 ? (int)(before - irq->last.devices) : -1;
 }
 
 /* 0: never since the device was first seen. */
-static uint64_t last_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
-        const int at = find_before(irq, d);
+static uint64_t device_last_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
+        const int at = device_find_before(irq, d);
         const IrqDevice *before = at < 0 ? NULL : &irq->last.devices[at];
 
         if (!before)
@@ -90,7 +90,7 @@ static uint64_t last_reset(const Interrupts *irq, const IrqDevice *d, uint64_t n
 }
 
 bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
-        const uint64_t since = last_reset(irq, d, now_usec);
+        const uint64_t since = device_last_reset(irq, d, now_usec);
 
         return since != 0 && now_usec < since + RESET_USEC;
 }
@@ -127,13 +127,13 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
 
         for (size_t i = 0; list && i < plan->n_devices; i++) {
                 const IrqPlanDevice *p = &plan->devices[i];
-                const int at = find_before(irq, p->device);
+                const int at = device_find_before(irq, p->device);
                 const IrqSummary *before = at < 0 ? NULL : &irq->devices[at];
                 IrqSummary *now = &list[i];
                 char cpus[ID_SET_LIST_MAX];
 
                 now->reason = p->reason;
-                now->reset_usec = last_reset(irq, p->device, clock_monotonic_usec());
+                now->reset_usec = device_last_reset(irq, p->device, clock_monotonic_usec());
                 for (size_t k = 0; p->vectors && k < p->device->n_vectors; k++) {
                         now->vectors[vector_state(irq, p, k)]++;
                         if (p->vectors[k].decision == IRQ_STEERED)

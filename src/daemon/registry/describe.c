@@ -14,7 +14,7 @@ static const unsigned delays_ms[] = { 200, 1000, 3000, 10000, 30000, 120000, 600
 /* What is not answered yet is read again then, or by this time. */
 #define WAIT_AGAIN_USEC (UINT64_C(500) * 1000)
 
-static bool asks_again(int r) {
+static bool answer_is_pending(int r) {
         return r == -EAGAIN || r == -EBUSY;
 }
 
@@ -33,7 +33,7 @@ int describe_storage(const Registry *registry, Instance *i) {
         if (!i->data_dir)
                 r = worker_read_data_dir(registry->host->workers, &members, &cpus, &i->data_dir);
         if (!i->data_dir || i->policy->place.near != NEAR_STORAGE)
-                return asks_again(r) ? r : 0;
+                return answer_is_pending(r) ? r : 0;
         /* Read again each time: a disk may be mounted over the directory later, and a link may
          * change. */
         r = worker_read_storage(registry->host->workers, &members, i->data_dir, &storage);
@@ -41,7 +41,7 @@ int describe_storage(const Registry *registry, Instance *i) {
                 journal_log(&registry->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                             "%s: the disk under %s cannot be found: %s", i->name, i->data_dir,
                             strerror(-r));
-                return asks_again(r) ? r : 0;
+                return answer_is_pending(r) ? r : 0;
         }
         journal_log(&registry->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i), "%s: %s", i->name,
                     storage.chain);
@@ -61,7 +61,7 @@ static int describe(Registry *registry, Instance *i) {
         bool placed_by_port = false;
         int r = worker_read_ports(registry->host->workers, &members, &ports);
 
-        if (asks_again(r))
+        if (answer_is_pending(r))
                 return r;
         /* A server that shuts down closes its ports: keep the last ones, which are part of its
          * name. */
@@ -83,7 +83,7 @@ static int describe(Registry *registry, Instance *i) {
         return storage;
 }
 
-static void arm(Registry *registry) {
+static void describe_arm(Registry *registry) {
         uint64_t due = INSTANCE_NEVER;
 
         REGISTRY_FOREACH(i, registry)
@@ -109,14 +109,14 @@ static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec,
                 due = i;
         if (due) {
                 due->describe_due_usec = INSTANCE_NEVER;
-                due->describe_waits = asks_again(describe(registry, due));
+                due->describe_waits = answer_is_pending(describe(registry, due));
                 if (due->describe_waits)
                         due->describe_due_usec = now + WAIT_AGAIN_USEC;
                 else if (++due->n_described < ELEMENTSOF(delays_ms))
                         /* it may find what is missing */
                         due->describe_due_usec = now + delays_ms[due->n_described] * UINT64_C(1000);
         }
-        arm(registry);
+        describe_arm(registry);
         return 0;
 }
 
@@ -128,7 +128,7 @@ static void on_answer(const ProcessId *process, _unused_ WorkerJob job, void *us
         if (!i || !i->describe_waits)
                 return;
         i->describe_due_usec = clock_monotonic_usec();
-        arm(registry);
+        describe_arm(registry);
 }
 
 /* A read that is due earlier sees it as well: whoever starts processes all the time would put it
@@ -141,10 +141,10 @@ void describe_again(Registry *registry, Instance *i, uint64_t now_usec) {
                 return;
         i->n_described = first;
         i->describe_due_usec = due;
-        arm(registry);
+        describe_arm(registry);
 }
 
-static int compare_pids(const void *a, const void *b) {
+static int instance_compare_pids(const void *a, const void *b) {
         const Instance *const *x = a, *const *y = b;
         const pid_t p = (*x)->members[0].process.id.pid, q = (*y)->members[0].process.id.pid;
 
@@ -161,7 +161,7 @@ int describe_all(Registry *registry) {
                 return -ENOMEM;
         if (n > 0)
                 memcpy(all, registry->instances, n * sizeof(Instance *));
-        qsort(all, n, sizeof(Instance *), compare_pids);
+        qsort(all, n, sizeof(Instance *), instance_compare_pids);
         for (size_t k = 0; k < n; k++)
                 (void)describe(registry, all[k]);
         return 0;
@@ -176,6 +176,6 @@ int describe_start(Registry *registry) {
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(asked); i++)
                 workers_on_answer(registry->host->workers, asked[i], on_answer, registry);
-        arm(registry);
+        describe_arm(registry);
         return 0;
 }

@@ -12,14 +12,14 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
 
-static bool wants_exe(const char *exe, void *userdata) {
+static bool policies_want_exe(const char *exe, void *userdata) {
         const Registry *registry = userdata;
 
         return match_wants_exe(&registry->host->policies, exe);
 }
 
 int identify_may_match(Registry *registry, pid_t pid) {
-        return process_may_match(&registry->host->sysroot, pid, wants_exe, registry);
+        return process_may_match(&registry->host->sysroot, pid, policies_want_exe, registry);
 }
 
 static void process_forget(Registry *registry, pid_t pid) {
@@ -132,7 +132,7 @@ static int add_ignored(Registry *registry, const Policy *policy, MatchVerdict ve
 
 /* Are as many processes watched as may be: of the instance that it would join, or of its policy and
  * user? */
-static bool is_crowded(Registry *registry, const Policy *policy, const Process *process) {
+static bool process_is_crowded(Registry *registry, const Policy *policy, const Process *process) {
         const JournalFields fields = { .policy = policy->name };
         const Instance *owner = registry_find_owner(registry, process);
         const size_t index =
@@ -167,7 +167,7 @@ static bool is_crowded(Registry *registry, const Policy *policy, const Process *
 }
 
 /* Is the same process known already, with the same executable, user and unit? */
-static bool is_known(const Registry *registry, const Process *process) {
+static bool process_is_known(const Registry *registry, const Process *process) {
         size_t index;
         const Instance *instance = registry_find_pid(registry, process->id.pid, &index);
 
@@ -178,7 +178,7 @@ static bool is_known(const Registry *registry, const Process *process) {
 }
 
 /* It is read again when the answer is there, or by a later scan. */
-static bool is_unanswered(Registry *registry, int r) {
+static bool process_is_unanswered(Registry *registry, int r) {
         if (r == -EBUSY || r == -ECHILD)
                 registry_scan_soon(registry);
         return r == -EAGAIN || r == -EBUSY || r == -ECHILD;
@@ -190,7 +190,7 @@ int identify_read_args(Registry *registry, Process *process, const ProcHandle *h
         if (process->args || !match_wants_args(&registry->host->policies, process->exe))
                 return 0;
         r = worker_read_args(registry->host->workers, handle, process);
-        return is_unanswered(registry, r) ? r : 0;
+        return process_is_unanswered(registry, r) ? r : 0;
 }
 
 /* 0: `process->foreign` is correct. A process that executes from a file system that does not
@@ -202,7 +202,7 @@ static int check_mounts(Registry *registry, Process *process, const ProcHandle *
         if (!match_wants_mounts(&registry->host->policies, process))
                 return 0;
         r = worker_check_mounts(registry->host->workers, &registry->host->sysroot, handle, process);
-        if (!is_unanswered(registry, r) && r < 0 && r != -ESRCH && r != -ENOMEM) {
+        if (!process_is_unanswered(registry, r) && r < 0 && r != -ESRCH && r != -ENOMEM) {
                 process->foreign = FOREIGN_MOUNT;
                 return 0;
         }
@@ -213,10 +213,10 @@ static int check_mounts(Registry *registry, Process *process, const ProcHandle *
 static int is_vforked(Registry *registry, const ProcHandle *handle, const Process *process) {
         int r;
 
-        if (process->forked_by == 0 || is_known(registry, process))
+        if (process->forked_by == 0 || process_is_known(registry, process))
                 return 0;
         r = worker_is_vforked(registry->host->workers, handle, process);
-        return is_unanswered(registry, r) || r == -EHOSTDOWN ? -EBUSY : r > 0;
+        return process_is_unanswered(registry, r) || r == -EHOSTDOWN ? -EBUSY : r > 0;
 }
 
 /* Assigns a process that was just read. `*process` and `*handle` may be taken over. */
@@ -235,7 +235,7 @@ static int process_assign(Registry *registry, Process *process, ProcHandle *hand
         if (r != 0)
                 return 0;
         r = identify_read_args(registry, process, handle);
-        if (is_known(registry, process))
+        if (process_is_known(registry, process))
                 return 0;
         process_forget(registry, process->id.pid);
         /* Without it a policy behind the right one would take the process, and keep it. */
@@ -270,7 +270,7 @@ static int process_assign(Registry *registry, Process *process, ProcHandle *hand
                 /* The first scan that finds room makes it an instance. */
                 return ignored_add_counted(&registry->ignored, process->id.pid, MATCH_FULL);
         }
-        if (is_crowded(registry, policy, process))
+        if (process_is_crowded(registry, policy, process))
                 return ignored_add_counted(&registry->ignored, process->id.pid, MATCH_CROWDED);
         start_take_over(registry, policy, process, start, &given);
         if (!given.set)
@@ -295,12 +295,12 @@ static bool lives_on_without_its_first_thread(const Registry *registry, pid_t pi
 }
 
 /* `exe`: as it was just read; NULL: it was not. */
-static int consider(Registry *registry, pid_t pid, const char *exe, Start *start) {
+static int process_consider(Registry *registry, pid_t pid, const char *exe, Start *start) {
         static const JournalFields fields = { .repeats = true };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
-        int r = process_identify(&registry->host->sysroot, pid, exe, wants_exe, registry, &handle,
-                                 &process);
+        int r = process_identify(&registry->host->sysroot, pid, exe, policies_want_exe, registry,
+                                 &handle, &process);
 
         registry->n_considered++;
         switch (r) {
@@ -332,7 +332,7 @@ static int consider(Registry *registry, pid_t pid, const char *exe, Start *start
 int identify_consider(Registry *registry, pid_t pid) {
         Start none = START_NONE;
 
-        return consider(registry, pid, NULL, &none);
+        return process_consider(registry, pid, NULL, &none);
 }
 
 static void on_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
@@ -353,14 +353,14 @@ int identify_exec(Registry *registry, pid_t pid) {
         char exe[PATH_MAX];
         int r = proc_exe_read(&registry->host->sysroot, pid, exe, sizeof(exe));
 
-        if (r == -ESRCH || (r >= 0 && !wants_exe(exe, registry))) {
+        if (r == -ESRCH || (r >= 0 && !policies_want_exe(exe, registry))) {
                 process_forget(registry, pid);
                 return 0;
         }
         scan_list_forget(&registry->scan, pid);
         if (r >= 0)
                 start_bind(registry, pid, exe, &start);
-        r = consider(registry, pid, r < 0 ? NULL : exe, &start);
+        r = process_consider(registry, pid, r < 0 ? NULL : exe, &start);
         start_end(registry, &start);
         return r;
 }

@@ -17,28 +17,28 @@ enum { CROWD_INSTANCES = 64 };
 /* --- finding --- */
 
 /* The index of the entry, or where it would be. */
-static size_t find_entry(const Registry *registry, pid_t pid) {
+static size_t entry_find(const Registry *registry, pid_t pid) {
         return ARRAY_LOWER_BOUND(registry->n_entries, k, registry->entries[k].pid < pid);
 }
 
-static bool has_entry(const Registry *registry, size_t at, pid_t pid) {
+static bool entry_is_of(const Registry *registry, size_t at, pid_t pid) {
         return at < registry->n_entries && registry->entries[at].pid == pid;
 }
 
 int registry_enter(Registry *registry, Instance *instance, const Member *member) {
         const RegistryEntry entry = { member->process.id.pid, member->handle->pidfd, instance };
         int r = ARRAY_INSERT(registry->entries, registry->n_entries, registry->entries_allocated,
-                             find_entry(registry, entry.pid), &entry);
+                             entry_find(registry, entry.pid), &entry);
 
         if (r >= 0)
                 instance_counts_join(&registry->counts, instance->policy_index, instance->uid, 1);
         return r;
 }
 
-static void strike(Registry *registry, pid_t pid) {
-        const size_t at = find_entry(registry, pid);
+static void entry_remove(Registry *registry, pid_t pid) {
+        const size_t at = entry_find(registry, pid);
 
-        if (!has_entry(registry, at, pid))
+        if (!entry_is_of(registry, at, pid))
                 return;
         instance_counts_leave(&registry->counts, registry->entries[at].instance->policy_index,
                               registry->entries[at].instance->uid);
@@ -57,9 +57,9 @@ Instance *registry_find_owner(const Registry *registry, const Process *process) 
 }
 
 Instance *registry_find_pid(const Registry *registry, pid_t pid, size_t *ret_index) {
-        const size_t at = find_entry(registry, pid);
+        const size_t at = entry_find(registry, pid);
 
-        if (!has_entry(registry, at, pid))
+        if (!entry_is_of(registry, at, pid))
                 return NULL;
         *ret_index = (size_t)facts_find(&registry->entries[at].instance->facts, pid);
         return registry->entries[at].instance;
@@ -73,13 +73,13 @@ Instance *registry_find_pidfd(const Registry *registry, int pidfd, size_t *ret_i
 }
 
 /* The first instance that is not before the name. */
-static size_t find_place(const Registry *registry, const char *name) {
+static size_t name_find(const Registry *registry, const char *name) {
         return ARRAY_LOWER_BOUND(registry->n_instances, k,
                                  strcmp(registry->instances[k]->name, name) < 0);
 }
 
 const Instance *registry_find_name(const Registry *registry, const char *name) {
-        const size_t i = find_place(registry, name);
+        const size_t i = name_find(registry, name);
 
         return i < registry->n_instances && strcmp(registry->instances[i]->name, name) == 0
                        ? registry->instances[i]
@@ -105,7 +105,7 @@ typedef struct NameSearch {
         const Instance *holder; /* the instance that has the best name already */
 } NameSearch;
 
-static bool is_taken(const char *name, void *userdata) {
+static bool name_is_taken(const char *name, void *userdata) {
         NameSearch *search = userdata;
         const Instance *holder = registry_find_name(search->registry, name);
 
@@ -115,10 +115,10 @@ static bool is_taken(const char *name, void *userdata) {
         return true;
 }
 
-static int choose_name(const Registry *registry, const Instance *instance, char **ret) {
+static int instance_choose_name(const Registry *registry, const Instance *instance, char **ret) {
         NameSearch search = { .registry = registry, .instance = instance };
         JournalFields fields = { .policy = instance->policy->name };
-        int r = facts_choose_name(&instance->facts, is_taken, &search, ret);
+        int r = facts_choose_name(&instance->facts, name_is_taken, &search, ret);
 
         if (r < 0 || !search.holder || registry_find_name(registry, *ret))
                 return r;
@@ -130,22 +130,22 @@ static int choose_name(const Registry *registry, const Instance *instance, char 
         return r;
 }
 
-static size_t find_index(const Registry *registry, const Instance *instance) {
-        size_t i = find_place(registry, instance->name);
+static size_t instance_find_index(const Registry *registry, const Instance *instance) {
+        size_t i = name_find(registry, instance->name);
 
         while (registry->instances[i] != instance)
                 i++;
         return i;
 }
 
-static void take_out(Registry *registry, size_t index) {
+static void instances_remove(Registry *registry, size_t index) {
         ARRAY_REMOVE(registry->instances, registry->n_instances, index);
 }
 
 /* The caller has reserved room for it. */
-static void put_in(Registry *registry, Instance *instance) {
+static void instances_insert(Registry *registry, Instance *instance) {
         (void)ARRAY_INSERT(registry->instances, registry->n_instances,
-                           registry->instances_allocated, find_place(registry, instance->name),
+                           registry->instances_allocated, name_find(registry, instance->name),
                            &instance);
 }
 
@@ -155,7 +155,7 @@ int registry_add(Registry *registry, Instance *instance) {
         if (ARRAY_RESERVE(registry->instances, registry->instances_allocated,
                           registry->n_instances + 1) < 0)
                 return -ENOMEM;
-        r = choose_name(registry, instance, &instance->name);
+        r = instance_choose_name(registry, instance, &instance->name);
         if (r < 0)
                 return r;
         r = instance_counts_add(&registry->counts, instance->policy_index, instance->uid);
@@ -163,10 +163,10 @@ int registry_add(Registry *registry, Instance *instance) {
                 r = registry_enter(registry, instance, &instance->members[i]);
         if (r < 0) {
                 for (size_t i = 0; i < instance->n_members; i++)
-                        strike(registry, instance->members[i].process.id.pid);
+                        entry_remove(registry, instance->members[i].process.id.pid);
                 return r;
         }
-        put_in(registry, instance);
+        instances_insert(registry, instance);
         host_queue(registry->host, HOST_WORK_PLAN);
         return 0;
 }
@@ -174,7 +174,7 @@ int registry_add(Registry *registry, Instance *instance) {
 int registry_rename(Registry *registry, Instance *instance) {
         JournalFields fields = { .policy = instance->policy->name };
         char *name;
-        int r = choose_name(registry, instance, &name);
+        int r = instance_choose_name(registry, instance, &name);
 
         if (r < 0)
                 return r;
@@ -187,24 +187,24 @@ int registry_rename(Registry *registry, Instance *instance) {
         journal_log(&registry->host->journal,
                     instance->binding.state == INSTANCE_WAITING ? LOG_DEBUG : LOG_INFO, &fields,
                     "%s is now named %s", instance->name, name);
-        take_out(registry, find_index(registry, instance));
+        instances_remove(registry, instance_find_index(registry, instance));
         free(instance->name);
         instance->name = name;
         instance_queue(instance, WORK_RENAMED);
-        put_in(registry, instance);
+        instances_insert(registry, instance);
         return 0;
 }
 
 void registry_remove_process(Registry *registry, Instance *instance, size_t index) {
         const JournalFields fields = { .instance = instance->name };
 
-        strike(registry, instance->members[index].process.id.pid);
+        entry_remove(registry, instance->members[index].process.id.pid);
         instance_remove_process(instance, index);
         if (instance->n_members > 0)
                 return;
         journal_log(&registry->host->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         instance_counts_remove(&registry->counts, instance->policy_index, instance->uid);
-        take_out(registry, find_index(registry, instance));
+        instances_remove(registry, instance_find_index(registry, instance));
         instance->next_ended = registry->ended;
         registry->ended = instance;
         host_queue(registry->host, HOST_WORK_PLAN);
@@ -248,18 +248,19 @@ bool instance_is_service(const Instance *instance) {
 
 /* Also before its means are chosen, if its policy wants no other: it would be bound by the host's,
  * and released again. */
-static bool is_by_affinity(const Instance *i) {
+static bool instance_is_by_affinity(const Instance *i) {
         return i->binding.means.method == METHOD_AFFINITY ||
                (i->binding.means.method == METHOD_NONE && i->policy &&
                 i->policy->backend == POLICY_BACKEND_AFFINITY);
 }
 
 const BackendOps *instance_ops(const Instance *instance, const Backend *host) {
-        return host->ops && is_by_affinity(instance) ? host->all[BACKEND_AFFINITY] : host->ops;
+        return host->ops && instance_is_by_affinity(instance) ? host->all[BACKEND_AFFINITY]
+                                                              : host->ops;
 }
 
 BackendKind instance_backend(const Instance *instance, const Backend *host) {
-        return is_by_affinity(instance) ? BACKEND_AFFINITY : backend_kind(host);
+        return instance_is_by_affinity(instance) ? BACKEND_AFFINITY : backend_kind(host);
 }
 
 int instance_new(const Process *first, uint64_t now_usec, Instance **ret) {
@@ -372,16 +373,13 @@ int ignored_add(IgnoredList *ignored, Process *process, ProcHandle *handle, cons
 }
 
 bool ignored_has(const IgnoredList *ignored, const Process *process) {
-        for (size_t i = 0; i < ignored->n_processes; i++) {
-                const Process *known = &ignored->processes[i].process;
-
-                if (process_is_same(known, process))
+        for (size_t i = 0; i < ignored->n_processes; i++)
+                if (process_is_same(&ignored->processes[i].process, process))
                         return true;
-        }
         return false;
 }
 
-static void remove_at(IgnoredList *ignored, size_t index) {
+static void ignored_remove_at(IgnoredList *ignored, size_t index) {
         ignored_process_done(&ignored->processes[index]);
         ARRAY_REMOVE(ignored->processes, ignored->n_processes, index);
 }
@@ -434,14 +432,14 @@ bool ignored_forget(IgnoredList *ignored, pid_t pid) {
                 ARRAY_REMOVE(ignored->counted, ignored->n_counted, counted);
         for (size_t i = ignored->n_processes; i > 0; i--)
                 if (ignored->processes[i - 1].process.id.pid == pid)
-                        remove_at(ignored, i - 1);
+                        ignored_remove_at(ignored, i - 1);
         return found || ignored->n_processes < n_listed;
 }
 
 void ignored_prune(IgnoredList *ignored) {
         for (size_t i = ignored->n_processes; i > 0; i--)
                 if (!proc_is_alive(&ignored->processes[i - 1].handle))
-                        remove_at(ignored, i - 1);
+                        ignored_remove_at(ignored, i - 1);
 }
 
 /* Processes in scopes of tidbnumad. */
@@ -501,7 +499,7 @@ void scan_list_done(ScanList *list) {
         *list = (ScanList){ 0 };
 }
 
-static int append_scanned(pid_t pid, uint64_t inode, void *userdata) {
+static int scan_append(pid_t pid, uint64_t inode, void *userdata) {
         ScanList *list = userdata;
 
         if (ARRAY_RESERVE(list->entries, list->allocated, list->n_entries + 1) < 0)
@@ -510,7 +508,7 @@ static int append_scanned(pid_t pid, uint64_t inode, void *userdata) {
         return 0;
 }
 
-static int compare_pids(const void *a, const void *b) {
+static int scan_entry_compare(const void *a, const void *b) {
         const ScanEntry *x = a, *y = b;
 
         return x->pid < y->pid ? -1 : x->pid > y->pid;
@@ -519,12 +517,12 @@ static int compare_pids(const void *a, const void *b) {
 int scan_list_read(ScanList *list, const Sysroot *sysroot) {
         _cleanup_scan_list_ ScanList now = { 0 };
         size_t k = 0;
-        int r = proc_foreach_pid(sysroot, append_scanned, &now);
+        int r = proc_foreach_pid(sysroot, scan_append, &now);
 
         if (r < 0)
                 return r;
         if (now.n_entries > 1)
-                qsort(now.entries, now.n_entries, sizeof(now.entries[0]), compare_pids);
+                qsort(now.entries, now.n_entries, sizeof(now.entries[0]), scan_entry_compare);
         /* Takes over what is known of processes that are still there. Both lists are in the same
          * order, so one walk over the two is enough. */
         for (size_t i = 0; i < now.n_entries; i++) {

@@ -17,7 +17,7 @@ void start_announce(Registry *registry, CpuSet *cpus, size_t n) {
 
 /* The folder's owner is the process's effective user, or root where the process hides its memory
  * (proc(5)): an owner root therefore proves nothing. */
-static bool is_of_user(int dir_fd, const PolicyMatch *match) {
+static bool folder_is_of_user(int dir_fd, const PolicyMatch *match) {
         struct stat st;
 
         return !match->user || (match->uid_known && match->uid != 0 && fstat(dir_fd, &st) == 0 &&
@@ -25,7 +25,7 @@ static bool is_of_user(int dir_fd, const PolicyMatch *match) {
 }
 
 /* What answers by that descriptor is the process that was opened, and has not ended. */
-static bool shows_exe(const ProcHandle *handle, const char *exe) {
+static bool handle_shows_exe(const ProcHandle *handle, const char *exe) {
         char now[PATH_MAX];
 
         return proc_held_exe_read(handle, now, sizeof(now)) == 0 && strcmp(now, exe) == 0;
@@ -48,15 +48,15 @@ void start_bind(const Registry *registry, pid_t pid, const char *exe, Start *ret
         if (ret->handle.dir_fd < 0)
                 return;
         ret->policy = policy;
-        if (is_of_user(ret->handle.dir_fd, &policy->match) &&
+        if (folder_is_of_user(ret->handle.dir_fd, &policy->match) &&
             proc_folder_in_host_namespace(sysroot, ret->handle.dir_fd, PROC_NAMESPACE_MOUNT) > 0 &&
-            shows_exe(&ret->handle, exe))
+            handle_shows_exe(&ret->handle, exe))
                 start_cpus_set(sysroot, &ret->handle, cpus, &registry->host->backend.n_pid_reuses,
                                &ret->cpus);
 }
 
 /* By unit or by number, as the record is found that a binding would use. */
-static bool is_recorded(const Registry *registry, const Process *process) {
+static bool process_is_recorded(const Registry *registry, const Process *process) {
         const UndoRecord *record =
                 undo_find(registry->records, unit_is_service(process->unit) ? process->unit : NULL,
                           &process->id);
@@ -67,9 +67,10 @@ static bool is_recorded(const Registry *registry, const Process *process) {
 void start_take_over(const Registry *registry, const Policy *policy, const Process *process,
                      Start *start, StartCpus *ret) {
         *ret = (StartCpus){ 0 };
-        if (!start->cpus.set || start->policy != policy || !shows_exe(&start->handle, process->exe))
+        if (!start->cpus.set || start->policy != policy ||
+            !handle_shows_exe(&start->handle, process->exe))
                 return;
-        if (!is_recorded(registry, process)) /* else the record has what it had before */
+        if (!process_is_recorded(registry, process)) /* else the record has what it had before */
                 *ret = start->cpus;
         start->cpus.set = false;
 }
@@ -84,7 +85,7 @@ void start_recall(const Registry *registry, const Process *process, const ProcHa
                   StartCpus *ret) {
         *ret = (StartCpus){ 0 };
         if (registry->host->sysroot.live && process->id.start_ticks <= registry->since_ticks &&
-            !is_recorded(registry, process))
+            !process_is_recorded(registry, process))
                 start_cpus_recall(&registry->records->former, handle, ret);
 }
 

@@ -29,7 +29,7 @@ enum { SLICE_PROCESSES = 64 };
 /* One link is read for each process of an instance. */
 #define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
 
-static bool is_member(const Registry *registry, pid_t pid) {
+static bool process_is_member(const Registry *registry, pid_t pid) {
         size_t unused;
 
         return registry_find_pid(registry, pid, &unused) != NULL;
@@ -45,7 +45,7 @@ static int scan_slice(Registry *registry, size_t n, uint64_t until_usec) {
                 if (entry->passed)
                         continue;
                 scan_entry_note(entry, identify_may_match(registry, entry->pid));
-                if (is_member(registry, entry->pid))
+                if (process_is_member(registry, entry->pid))
                         entry->passed = false;
                 if (!entry->passed)
                         r = identify_consider(registry, entry->pid);
@@ -149,11 +149,11 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
                 (void)identify_consider(registry, event->pid);
                 break;
         case PROC_KIND_FORK: /* a worker that never execs, as haproxy's */
-                if (is_member(registry, event->parent))
+                if (process_is_member(registry, event->parent))
                         (void)identify_consider(registry, event->pid);
                 break;
         case PROC_KIND_COMM: /* a process that renames itself may have changed more than its name */
-                if (is_member(registry, event->pid))
+                if (process_is_member(registry, event->pid))
                         (void)identify_consider(registry, event->pid);
                 break;
         case PROC_KIND_ACK:
@@ -334,7 +334,7 @@ int watch_rematch(Registry *registry) {
  * ones. */
 enum { ROUNDS_MAX = 8 };
 
-static int append_pid(pid_t pid, void *userdata) {
+static int pid_list_append(pid_t pid, void *userdata) {
         PidList *list = userdata;
 
         if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
@@ -356,7 +356,7 @@ void fork_filter_update(Registry *registry) {
                 registry->fork_filter_stale = false;
                 REGISTRY_FOREACH(i, registry)
                 for (size_t p = 0; r >= 0 && p < i->n_members; p++)
-                        r = append_pid(i->members[p].process.id.pid, &members);
+                        r = pid_list_append(i->members[p].process.id.pid, &members);
                 /* A filter that cannot be set costs events of foreign processes, but none is
                  * missed. */
                 if (r < 0)
@@ -369,7 +369,7 @@ void fork_filter_update(Registry *registry) {
                 REGISTRY_FOREACH(i, registry)
                 for (size_t p = 0; p < i->n_members; p++) {
                         if (!i->members[p].forks_reported)
-                                (void)proc_foreach_child(i->members[p].handle, append_pid,
+                                (void)proc_foreach_child(i->members[p].handle, pid_list_append,
                                                          &children);
                         i->members[p].forks_reported = true;
                 }

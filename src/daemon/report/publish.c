@@ -22,7 +22,7 @@
  * each. */
 enum { SERIES_BYTES = 2048, NODE_BYTES = 400, N_NAMES = 50 };
 
-static size_t length_of(const char *text) {
+static size_t text_length(const char *text) {
         return text ? strlen(text) : 0;
 }
 
@@ -56,8 +56,8 @@ int listed_choose(const Registry *registry, size_t n_nodes, const Instance ***re
         for (; n < registry->n_instances; n++) {
                 const Instance *i = list[n];
 
-                bytes += SERIES_BYTES + n_nodes * NODE_BYTES + N_NAMES * length_of(i->name) +
-                         length_of(i->exe) + length_of(i->unit) + length_of(i->data_dir);
+                bytes += SERIES_BYTES + n_nodes * NODE_BYTES + N_NAMES * text_length(i->name) +
+                         text_length(i->exe) + text_length(i->unit) + text_length(i->data_dir);
                 if (bytes > LISTED_BYTES_MAX)
                         break;
         }
@@ -70,7 +70,7 @@ int listed_choose(const Registry *registry, size_t n_nodes, const Instance ***re
 /* --- what is published --- */
 
 /* The verdict has a constant; what limits the instance is its own. */
-static const char *reason_of(const Instance *i, const Verdict *verdict) {
+static const char *instance_reason(const Instance *i, const Verdict *verdict) {
         const char *constant = placement_refusal_to_string(i->planned.refusal);
 
         return i->planned.refused && verdict->reason && strcmp(verdict->reason, constant) == 0
@@ -106,7 +106,7 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
                 .refusal = i->planned.refusal,
                 .warnings = i->planned.warnings,
                 .state = verdict.state,
-                .reason = reason_of(i, &verdict),
+                .reason = instance_reason(i, &verdict),
                 .reason_code = verdict.code,
                 .bind_wanted = !i->policy->built_in && !i->undo.released,
                 .cpu_bound = verdict.cpu_bound,
@@ -393,7 +393,7 @@ void report_done(Report *report) {
 
 /* --- the table of a dry run --- */
 
-static void add_ids(IdView ids, Table *table) {
+static void table_add_ids(IdView ids, Table *table) {
         char list[ID_SET_LIST_MAX];
 
         (void)id_view_render_list(ids, list, sizeof(list));
@@ -416,9 +416,9 @@ void dry_run_render(const Report *report, Text *text) {
                 table_add(&table, i->name);
                 table_add(&table, i->policy->name);
                 table_add(&table, instance_state_to_string(verdict.state));
-                add_ids(ID_VIEW(&i->binding.placement.nodes), &table);
-                add_ids(ID_VIEW(&i->binding.placement.cpus), &table);
-                table_add(&table, reason_of(i, &verdict));
+                table_add_ids(ID_VIEW(&i->binding.placement.nodes), &table);
+                table_add_ids(ID_VIEW(&i->binding.placement.cpus), &table);
+                table_add(&table, instance_reason(i, &verdict));
         }
         table_render(&table, 0, text);
 }

@@ -52,39 +52,6 @@ static const char *open_reason(int error) {
         }
 }
 
-/* Returns why there are no events; NULL: `ret` has them. */
-static const char *find_events(const Sampling *s, AccessEvents *ret) {
-        const AccessEvent *given = s->host->policies.sampling_events;
-        Processor processor;
-        int r;
-
-        if (given[LOCALITY_LOCAL].given || given[LOCALITY_REMOTE].given) {
-                *ret = (AccessEvents){ .source = "policy", .coverage = "policy" };
-                memcpy(ret->events, given, sizeof(ret->events));
-                return NULL;
-        }
-        r = processor_load(&s->host->sysroot, &processor);
-        if (r < 0)
-                return "/proc/cpuinfo does not identify the processor";
-        r = access_events_find(&processor, ret);
-        if (r == -EOPNOTSUPP)
-                return "this processor counts them by die, and not by thread";
-        return r < 0 ? "the processor is not known; sampling.events can name its events" : NULL;
-}
-
-/* Tries the events with a thread that surely exists: this one. */
-static const char *try_events(const AccessEvents *events) {
-        Locality localities[N_LOCALITIES];
-        PerfCode codes[N_LOCALITIES];
-        PerfGroup group;
-        int r = perf_group_open(0, codes, access_codes(events, codes, localities), &group);
-
-        if (r < 0)
-                return open_reason(r);
-        perf_group_close(&group);
-        return NULL;
-}
-
 /* --- sums by policy --- */
 
 void access_done(Access *a) {
@@ -111,18 +78,48 @@ int access_carry_counts(Sampling *s, const PolicySet *fresh) {
 
 /* --- which events --- */
 
+/* Returns why there are no events; NULL: `ret` has them. */
+static const char *find_events(const Sampling *s, AccessEvents *ret) {
+        const AccessEvent *given = s->host->policies.sampling_events;
+        Processor processor;
+        int r;
+
+        if (given[LOCALITY_LOCAL].given || given[LOCALITY_REMOTE].given) {
+                *ret = (AccessEvents){ .source = "policy", .coverage = "policy" };
+                memcpy(ret->events, given, sizeof(ret->events));
+                return NULL;
+        }
+        r = processor_load(&s->host->sysroot, &processor);
+        if (r < 0)
+                return "/proc/cpuinfo does not identify the processor";
+        r = access_events_find(&processor, ret);
+        if (r == -EOPNOTSUPP)
+                return "this processor counts them by die, and not by thread";
+        return r < 0 ? "the processor is not known; sampling.events can name its events" : NULL;
+}
+
 void access_choose(Sampling *s) {
         Access now = { .wanted = s->host->policies.sampling_access,
                        .next = s->access.next,
                        .policy_counts = s->access.policy_counts };
+        Locality localities[N_LOCALITIES];
+        PerfCode codes[N_LOCALITIES];
         const char *reason = "";
+        PerfGroup group;
+        int r;
 
         if (now.wanted && !s->host->sysroot.live)
                 reason = "this is a dump of a machine, which counts nothing";
         else if (now.wanted) {
                 reason = find_events(s, &now.events);
-                if (!reason)
-                        reason = try_events(&now.events);
+                if (!reason) { /* they are tried with a thread that surely exists: this one */
+                        r = perf_group_open(0, codes, access_codes(&now.events, codes, localities),
+                                            &group);
+                        if (r < 0)
+                                reason = open_reason(r);
+                        else
+                                perf_group_close(&group);
+                }
         }
         now.available = !reason;
         if (reason) {
@@ -173,7 +170,7 @@ static size_t threads_max(const Sampling *s, const Instance *i) {
         return others < n_max ? n_max - others : 0;
 }
 
-static void add_sample(Sampling *s, Instance *i, const AccessSample *sample) {
+static void instance_add_sample(Sampling *s, Instance *i, const AccessSample *sample) {
         for (Locality l = 0; l < N_LOCALITIES; l++) {
                 i->sampling.access.counts[l] += sample->counts[l];
                 s->access.policy_counts[i->policy_index].by[l] += sample->counts[l];
@@ -201,7 +198,7 @@ bool access_pass(Sampling *s) {
                 return true;
         }
         access_read(&own->counters, events, &sample);
-        add_sample(s, i, &sample);
+        instance_add_sample(s, i, &sample);
         own->known = own->known || sample.n_counted > 0;
         own->ratio = access_ratio(&sample, events);
         own->coverage = access_coverage(&sample);
@@ -223,7 +220,7 @@ void access_end(Sampling *s, Instance *i) {
         if (!s->access.available)
                 return;
         access_finish(&i->sampling.access.counters, &s->access.events, &sample);
-        add_sample(s, i, &sample);
+        instance_add_sample(s, i, &sample);
 }
 
 void access_fill(const Sampling *s, AccessInfo *ret) {

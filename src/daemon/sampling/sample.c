@@ -17,7 +17,7 @@
  * each. */
 enum { PROCESS_PAGES_MIN = 256 };
 
-static bool has_counts(const Sampling *s, Instance *i) {
+static bool instance_has_counts(const Sampling *s, Instance *i) {
         if (!i->by_node)
                 i->by_node = calloc(s->host->topology.n_nodes, sizeof(NodeMemory));
         return i->by_node;
@@ -27,7 +27,7 @@ void sample_observe(const Sampling *s, Instance *i) {
         Members members = instance_members(i, &s->host->sysroot);
 
         members.intruder = &s->host->intruder;
-        if (i->binding.observed_known || !has_counts(s, i))
+        if (i->binding.observed_known || !instance_has_counts(s, i))
                 return;
         i->memory_known =
                 members_read_memory(&members, &s->host->topology, i->by_node, &i->limit_bytes) >= 0;
@@ -36,7 +36,7 @@ void sample_observe(const Sampling *s, Instance *i) {
 int sample_count(Sampling *s, Instance *i, int cgroup_fd) {
         const Members members = instance_members(i, &s->host->sysroot);
         const Begun begun = cost_begin();
-        int r = has_counts(s, i)
+        int r = instance_has_counts(s, i)
                         ? members_count_memory(&members, &s->host->topology, cgroup_fd, i->by_node)
                         : -ENOMEM;
 
@@ -64,7 +64,8 @@ void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes
 #define HUGE_AGAIN_USEC (UINT64_C(20) * 1000)
 #define HUGE_FAILED_USEC (UINT64_C(1000) * 1000)
 
-static bool huge_is_due(const Instance *i, uint64_t n_reserved, bool again, uint64_t now_usec) {
+static bool instance_huge_is_due(const Instance *i, uint64_t n_reserved, bool again,
+                                 uint64_t now_usec) {
         const InstanceHuge *huge = &i->sampling.huge;
 
         return huge->read_usec == 0 || huge->n_member_changes != i->n_member_changes ||
@@ -90,7 +91,7 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
         }
         for (size_t k = 0; k < pools->n; k++)
                 n_reserved += pools->list[k].n_reserved;
-        if (!huge_is_due(i, n_reserved, again, now)) {
+        if (!instance_huge_is_due(i, n_reserved, again, now)) {
                 if (n_reserved < huge->n_reserved)
                         huge->n_reserved = n_reserved;
                 return;
@@ -153,7 +154,7 @@ bool sample_is_due(const Instance *i, uint64_t now_usec) {
 }
 
 /* -EAGAIN: the worker is busy with it. */
-static int draw_process(Sampling *s, const Instance *i, size_t k, Drawing *d) {
+static int drawing_add_process(Sampling *s, const Instance *i, size_t k, Drawing *d) {
         const Topology *topology = &s->host->topology;
         const ProcHandle *process = i->members[k].handle;
         const size_t share = SAMPLER_PAGES / i->n_members;
@@ -182,13 +183,13 @@ static int draw_process(Sampling *s, const Instance *i, size_t k, Drawing *d) {
 }
 
 /* Starts a new sample; one of a former round or of other processes is discarded. */
-static int begin_drawing(const Sampling *s, Instance *i) {
+static int drawing_begin(const Sampling *s, Instance *i) {
         const size_t n_nodes = s->host->topology.n_nodes;
         Drawing *d = i->sampling.drawing;
 
         if (i->n_members == 0 || i->n_members > OTHERS_SAMPLED_MAX)
                 return -E2BIG;
-        if (!has_counts(s, i))
+        if (!instance_has_counts(s, i))
                 return -ENOMEM;
         if (d && d->round == s->rounds.round && d->n_nodes == n_nodes &&
             d->n_member_changes == i->n_member_changes)
@@ -206,7 +207,7 @@ static int begin_drawing(const Sampling *s, Instance *i) {
 
 /* Compares with the first sample of the series, so that a slow drift of the ratio is noticed as
  * well. */
-static void note_steady(const Sampling *s, Instance *i, const Drawing *d, double ratio,
+static void steady_note(const Sampling *s, Instance *i, const Drawing *d, double ratio,
                         double halfwidth) {
         const bool same = i->sampling.sampled &&
                           id_set_equal(&i->sampling.sampled_nodes, &d->nodes) &&
@@ -245,7 +246,7 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         Begun begun = cost_begin();
         Estimate estimate;
         Drawing *d;
-        int r = begin_drawing(s, i);
+        int r = drawing_begin(s, i);
         const uint64_t pass_usec = clock_usec();
 
         d = i->sampling.drawing;
@@ -253,7 +254,7 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
          * has just ended is no longer in the next round. */
         if (r >= 0)
                 do
-                        r = draw_process(s, i, d->next, d);
+                        r = drawing_add_process(s, i, d->next, d);
                 while (r >= 0 && ++d->next < i->n_members &&
                        clock_usec() - pass_usec < SAMPLE_PASS_USEC);
         if (r >= 0 && d->next < i->n_members)
@@ -268,7 +269,7 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         cost_end(s, SAMPLE_DRAWN, begun);
         if (r >= 0) {
                 estimate = estimate_combine(d->parts, d->weights, i->n_members);
-                note_steady(s, i, d, estimate.ratio, estimate_halfwidth(&estimate));
+                steady_note(s, i, d, estimate.ratio, estimate_halfwidth(&estimate));
                 memcpy(i->by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
                 i->sampling.sampled = true;
                 i->sampling.sampled_nodes = d->nodes;
