@@ -392,39 +392,15 @@ static void guard_lift(const Binder *b, Instance *i, uint64_t now_usec) {
         host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
-static void guard_let_rest(const Binder *b, Instance *i, const HugePools *pools,
-                           uint64_t now_usec) {
-        const NodeSet home = guard_home_of(b, i);
-        const GuardOutlook o = outlook_on(b, &home);
-        const uint64_t calm_usec =
-                i->binding.guard.foreseen ? GUARD_CALM_FORESEEN_USEC : GUARD_CALM_USEC;
-        const Reason why = guard_reason(&o);
-
-        /* What was true when it was widened need not be true any more. */
-        if (i->binding.guard.widened && o.known) {
-                i->binding.guard.foreseen &= o.room_bytes > 0;
-                if (i->binding.guard.why != why)
-                        host_queue(b->host, HOST_WORK_PUBLISH);
-                i->binding.guard.why = why;
-        }
-        if (pools->n > 0 && huge_room_lacks(b->placing, i, pools, &home, NULL)) {
-                i->binding.guard.rested_since_usec = 0;
-                return;
-        }
-        if (!guard_has_rested(&o, calm_usec, &i->binding.guard.rested_since_usec, now_usec))
-                return;
-        guard_log_safe(b, i);
-        if (!id_set_is_empty(&i->binding.guard.extra))
-                guard_lift(b, i, now_usec);
-}
-
 /* When the nodes of the instance must be read again. */
 static uint64_t guard_attend(const Binder *b, Instance *i, const HugePools *pools,
                              uint64_t now_usec) {
-        const NodeSet mems = usable_by(i);
-        const GuardOutlook o = outlook_on(b, &mems);
+        const NodeSet mems = usable_by(i), home = guard_home_of(b, i);
+        const GuardOutlook o = outlook_on(b, &mems), back = outlook_on(b, &home);
         const GuardVerdict verdict = guard_judge(&o);
+        const Reason why = guard_reason(&back);
         const bool pools_move = pools->n > 0 && guard_attend_pools(b, i, pools, now_usec);
+        uint64_t calm_usec;
 
         if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->binding.guard.extra))
                 guard_lift(b, i, now_usec); /* the policy changed meanwhile */
@@ -433,23 +409,39 @@ static uint64_t guard_attend(const Binder *b, Instance *i, const HugePools *pool
                                                          : GUARD_INTERVAL_USEC;
         if (pools_move)
                 return GUARD_FAST_INTERVAL_USEC;
-        guard_let_rest(b, i, pools, now_usec);
-        return verdict == GUARD_WATCH ? GUARD_FAST_INTERVAL_USEC
-               : pools->n == 0 && id_set_is_empty(&i->binding.guard.extra) && guard_is_far(&o)
+        calm_usec = i->binding.guard.foreseen ? GUARD_CALM_FORESEEN_USEC : GUARD_CALM_USEC;
+        /* What was true when it was widened need not be true any more. */
+        if (i->binding.guard.widened && back.known) {
+                i->binding.guard.foreseen &= back.room_bytes > 0;
+                if (i->binding.guard.why != why)
+                        host_queue(b->host, HOST_WORK_PUBLISH);
+                i->binding.guard.why = why;
+        }
+        if (pools->n > 0 && huge_room_lacks(b->placing, i, pools, &home, NULL)) {
+                i->binding.guard.rested_since_usec = 0;
+        } else if (guard_has_rested(&back, calm_usec, &i->binding.guard.rested_since_usec,
+                                    now_usec)) {
+                guard_log_safe(b, i);
+                if (!id_set_is_empty(&i->binding.guard.extra))
+                        guard_lift(b, i, now_usec);
+        }
+        if (verdict == GUARD_WATCH)
+                return GUARD_FAST_INTERVAL_USEC;
+        return pools->n == 0 && id_set_is_empty(&i->binding.guard.extra) && guard_is_far(&o)
                        ? GUARD_FAR_INTERVAL_USEC
                        : GUARD_INTERVAL_USEC;
 }
 
 /* --- the timer --- */
 
-static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
+uint64_t guard_tick(Binder *b, uint64_t now_usec) {
         const Topology *topology = &b->host->topology;
         _cleanup_huge_pools_ HugePools pools = { 0 };
-        uint64_t wait = GUARD_FAR_INTERVAL_USEC;
+        uint64_t wait = limit_tick(b, now_usec);
         NodeSet nodes = { 0 };
 
         if (!host_enforces(b->host))
-                return INSTANCE_NEVER; /* paused or stopping; the next reconcile watches it again */
+                return wait; /* paused or stopping; the next reconcile watches it again */
         REGISTRY_FOREACH(i, b->registry) {
                 const NodeSet its = usable_by(i);
 
@@ -457,7 +449,7 @@ static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
                         id_set_union(&nodes, &its);
         }
         if (id_set_is_empty(&nodes))
-                return INSTANCE_NEVER;
+                return wait;
         for (size_t n = 0; n < topology->n_nodes; n++) {
                 GuardNode *node = &b->guard->nodes[n];
                 GuardReading reading;
@@ -474,6 +466,8 @@ static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
         REGISTRY_FOREACH(i, b->registry)
         i->binding.pull_peak_bytes_per_sec = 0;
         (void)huge_room_read(b->placing, &pools); /* without memory: at the next tick */
+        if (wait > GUARD_FAR_INTERVAL_USEC)
+                wait = GUARD_FAR_INTERVAL_USEC;
         REGISTRY_FOREACH(i, b->registry)
         if (i->binding.guard.watched) {
                 const uint64_t its = guard_attend(b, i, &pools, now_usec);
@@ -481,12 +475,6 @@ static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
                 wait = its < wait ? its : wait;
         }
         return wait;
-}
-
-uint64_t guard_tick(Binder *b, uint64_t now_usec) {
-        const uint64_t limits = limit_tick(b, now_usec), nodes = guard_tick_nodes(b, now_usec);
-
-        return limits < nodes ? limits : nodes;
 }
 
 static void guard_arm(Guard *guard, uint64_t usec) {
