@@ -128,7 +128,7 @@ static bool place_awaits_storage(const Placing *placing, const Instance *i) {
                clock_monotonic_usec() < i->first_seen_usec + STORAGE_USEC;
 }
 
-static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance *ret) {
+static bool place_input_fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance *ret) {
         const char *reason;
         const Policy *policy;
         CpuSet cpus;
@@ -161,29 +161,6 @@ static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance 
                 ret->in_force = adopt(placing, &cpus, &u->facts.allowed_cpus);
         }
         return true;
-}
-
-static int place_input_collect(Placing *placing, PlaceInput *ret) {
-        const size_t n_max = placing->registry->n_instances + placing->n_units;
-        PlaceInput in = { 0 };
-
-        in.instances = calloc(n_max + 1, sizeof(*in.instances));
-        in.entries = calloc(n_max + 1, sizeof(*in.entries));
-        if (!in.instances || !in.entries) {
-                place_input_done(&in);
-                return -ENOMEM;
-        }
-        REGISTRY_FOREACH(instance, placing->registry) {
-                if (place_awaits_storage(placing, instance))
-                        continue;
-                place_input_fill(placing, instance, &in.instances[in.n]);
-                in.entries[in.n++].instance = instance;
-        }
-        for (size_t i = 0; i < placing->n_units; i++)
-                if (fill_unit(placing, placing->units[i], &in.instances[in.n]))
-                        in.entries[in.n++].unit = placing->units[i];
-        *ret = in;
-        return 0;
 }
 
 /* --- units --- */
@@ -262,22 +239,6 @@ static bool assignment_take(const Placing *placing, Assignment *p, const Placeme
         return changed;
 }
 
-/* The place of a unit's instance is also that of the unit's next start, and so is what it was made
- * from. */
-static void copy_to_unit(const Placing *placing, const Instance *i) {
-        PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
-
-        if (!unit)
-                return;
-        unit->planned = i->planned;
-        unit->planned.refused = NULL;
-        unit->replanned = false; /* the instance acts on it */
-        unit->facts.storage_nodes = i->storage_nodes;
-        unit->facts.allowed_cpus = i->allowed_cpus;
-        unit->facts.allowed_nodes = i->allowed_nodes;
-        (void)strcpy(unit->facts.allowed_by, i->allowed_by);
-}
-
 static void plan_carry_out(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
         const Host *h = placing->host;
         /* Of each node, as the guard keeps it free. NULL: not known, or there is no memory. */
@@ -298,6 +259,7 @@ static void plan_carry_out(Placing *placing, const PlaceInput *in, const Placeme
                 Assignment *p = e->instance ? &e->instance->planned : &e->unit->planned;
                 const uint64_t limit = limit_wanted_bytes(&h->topology, headrooms, in->instances,
                                                           plan->choices, in->n, k);
+                PlannedUnit *unit;
                 bool changed = assignment_take(placing, p, &in->instances[k], &plan->choices[k]);
 
                 if (may_rise || limit < p->limit_bytes || p->limit_bytes == 0) {
@@ -311,7 +273,18 @@ static void plan_carry_out(Placing *placing, const PlaceInput *in, const Placeme
                 if (changed)
                         instance_queue(e->instance, WORK_PLACE);
                 assignment_note_refusal(e->instance, &in->instances[k], &plan->choices[k]);
-                copy_to_unit(placing, e->instance);
+                /* The place of a unit's instance is also that of the unit's next start, and so is
+                 * what it was made from. */
+                unit = e->instance->unit ? place_find_unit(placing, e->instance->unit) : NULL;
+                if (!unit)
+                        continue;
+                unit->planned = *p;
+                unit->planned.refused = NULL;
+                unit->replanned = false; /* the instance acts on it */
+                unit->facts.storage_nodes = e->instance->storage_nodes;
+                unit->facts.allowed_cpus = e->instance->allowed_cpus;
+                unit->facts.allowed_nodes = e->instance->allowed_nodes;
+                (void)strcpy(unit->facts.allowed_by, e->instance->allowed_by);
         }
 }
 
@@ -325,7 +298,8 @@ static PlacementInput input_of(const Placing *placing, const PolicySet *policies
         return input;
 }
 
-static int refresh(Placing *placing) {
+static int plan_refresh(Placing *placing) {
+        const size_t n_max = placing->registry->n_instances + placing->n_units;
         _cleanup_place_input_ PlaceInput in = { 0 };
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         _cleanup_free_ NodeUse *uses = NULL;
@@ -342,9 +316,19 @@ static int refresh(Placing *placing) {
         input = input_of(placing, &placing->host->policies);
         placing->reserved = placement_reserved(&input);
         placing->reserved_cpus = placement_reserved_cpus(&input);
-        r = place_input_collect(placing, &in);
-        if (r < 0)
-                return r;
+        in.instances = calloc(n_max + 1, sizeof(*in.instances));
+        in.entries = calloc(n_max + 1, sizeof(*in.entries));
+        if (!in.instances || !in.entries)
+                return -ENOMEM;
+        REGISTRY_FOREACH(instance, placing->registry) {
+                if (place_awaits_storage(placing, instance))
+                        continue;
+                place_input_fill(placing, instance, &in.instances[in.n]);
+                in.entries[in.n++].instance = instance;
+        }
+        for (size_t i = 0; i < placing->n_units; i++)
+                if (place_input_fill_unit(placing, placing->units[i], &in.instances[in.n]))
+                        in.entries[in.n++].unit = placing->units[i];
         placing->left_known =
                 h->high_watermark_bytes &&
                 node_use_load(&h->sysroot, &h->topology, h->high_watermark_bytes, &uses) >= 0;
@@ -364,7 +348,7 @@ static int refresh(Placing *placing) {
 }
 
 void place_refresh(Placing *placing) {
-        (void)refresh(placing); /* it stays marked, and is tried with the next pass */
+        (void)plan_refresh(placing); /* it stays marked, and is tried with the next pass */
 }
 
 static int plan_alone(const Placing *placing, Instance *i) {
@@ -398,7 +382,7 @@ int place_ensure(Placing *placing, Instance *i) {
         if (placing->host->ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
                 r = plan_alone(placing, i);
         else
-                r = refresh(placing);
+                r = plan_refresh(placing);
         return i->planned.known ? 0 : r < 0 ? r : -ESRCH;
 }
 
