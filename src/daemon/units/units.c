@@ -140,28 +140,6 @@ static void unit_list_reconcile_all(Units *units) {
         unit_list_settle(units);
 }
 
-/* The cheap part of it, which makes systemd load nothing: loaded units that match, and known units
- * that are not loaded. */
-static void unit_list_scan(Units *units) {
-        _cleanup_unit_patterns_ UnitPatterns p = { 0 };
-        _cleanup_free_ char **globs = NULL;
-        size_t n = 0;
-
-        if (known_unit_patterns(&units->host->policies, &p) < 0)
-                return;
-        globs = calloc(p.globs.n_words + units->n_units + 1, sizeof(*globs));
-        if (!globs)
-                return;
-        for (size_t i = 0; i < p.globs.n_words; i++)
-                globs[n++] = p.globs.words[i];
-        for (size_t i = 0; i < units->n_units; i++) {
-                units->units[i]->listed = false;
-                globs[n++] = units->units[i]->place.name;
-        }
-        if (n > 0)
-                list_units(units, globs, on_scanned);
-}
-
 /* Retry interval while the bus or systemd is not available. */
 #define RETRY_USEC (UINT64_C(1000) * 1000)
 
@@ -381,7 +359,9 @@ void units_reload(Units *units) {
 
 void units_scan(Units *units) {
         const uint64_t now = clock_monotonic_usec();
-        size_t n = 0;
+        _cleanup_unit_patterns_ UnitPatterns p = { 0 };
+        _cleanup_free_ char **globs = NULL;
+        size_t n = 0, n_globs = 0;
 
         if (!units->subscribed || !units_enforce(units) || units->n_lists > 0)
                 return;
@@ -406,7 +386,21 @@ void units_scan(Units *units) {
                 }
         }
         units->n_units = n;
-        unit_list_scan(units);
+        /* The cheap part of unit_list_reconcile_all(), which makes systemd load nothing: loaded
+         * units that match, and known units that are not loaded. */
+        if (known_unit_patterns(&units->host->policies, &p) < 0)
+                return;
+        globs = calloc(p.globs.n_words + units->n_units + 1, sizeof(*globs));
+        if (!globs)
+                return;
+        for (size_t i = 0; i < p.globs.n_words; i++)
+                globs[n_globs++] = p.globs.words[i];
+        for (size_t i = 0; i < units->n_units; i++) {
+                units->units[i]->listed = false;
+                globs[n_globs++] = units->units[i]->place.name;
+        }
+        if (n_globs > 0)
+                list_units(units, globs, on_scanned);
 }
 
 bool units_did_narrow(const Units *units, const char *unit) {
