@@ -5,7 +5,6 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/limits-of-others.h"
-#include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/clock.h"
@@ -392,83 +391,4 @@ bool undo_release_before_stop(Undoing *undo) {
                                    "enforcement.on_stop is restore");
         releases_schedule(undo);
         return true;
-}
-
-/* --- as policies --- */
-
-#define RATE_BYTES_PER_SEC (UINT64_C(256) << 20)
-
-/* A name as a glob that matches it alone. */
-static char *glob_escape(const char *name) {
-        _cleanup_text_ Text text = { 0 };
-
-        for (; *name; name++) {
-                if (strchr("\\*?[", *name))
-                        text_append(&text, "\\");
-                text_append_bytes(&text, name, 1);
-        }
-        return text.error < 0 ? NULL : TAKE_PTR(text.data);
-}
-
-static int policy_of_record(const UndoRecord *record, const NodeSet *nodes, const CpuSet *cpus,
-                            Policy *ret) {
-        bool by_affinity = record->cpus.ours.n == 0;
-
-        for (size_t i = 0; i < record->n_processes; i++)
-                by_affinity &= !record->processes[i].cpuset;
-        *ret = (Policy){
-                .max_instances = UINT32_MAX,
-                .place = { .count = 1, .nodes = *nodes, .share = SHARE_SHARED },
-                .cpus = { .choice = CPUS_LIST, .list = *cpus },
-                /* Without memory nodes it may have been `none`, `preferred`, or not yet bound. */
-                .memory = record->mems.ours.n > 0 ? MEMORY_BIND : MEMORY_NONE,
-                .memory_limit = undo_record_limit_last(record),
-                .migrate = MIGRATE_NONE,
-                .rate_bytes_per_sec = RATE_BYTES_PER_SEC,
-                .backend = by_affinity ? POLICY_BACKEND_AFFINITY : POLICY_BACKEND_AUTO,
-                .adopted = true,
-                .name = strdup(record->instance),
-                .file = strdup(""),
-                .match = { .containers = CONTAINERS_INCLUDED }, /* it was bound */
-        };
-        if (!ret->name || !ret->file)
-                return -ENOMEM;
-        if (record->unit) {
-                ret->match.unit = glob_escape(record->unit);
-                return ret->match.unit ? 0 : -ENOMEM;
-        }
-        ret->match.ids = calloc(record->n_processes, sizeof(*ret->match.ids));
-        if (!ret->match.ids)
-                return -ENOMEM;
-        for (size_t i = 0; i < record->n_processes; i++)
-                ret->match.ids[ret->match.n_ids++] = record->processes[i].id;
-        return 0;
-}
-
-int undo_make_policies(const Undoing *undo, PolicySet *ret) {
-        const Topology *topology = &undo->host->topology;
-        const CpuSet online = topology_cpus(topology);
-        _cleanup_policy_set_ PolicySet set = { 0 };
-
-        policy_set_init(&set);
-        set.policies = calloc(undo->records.n_records + 1, sizeof(*set.policies));
-        if (!set.policies)
-                return -ENOMEM;
-        for (size_t i = 0; i < undo->records.n_records; i++) {
-                const UndoRecord *record = undo->records.records[i];
-                const IdSet last = undo_values_last(record->cpus.ours.n > 0 ? &record->cpus.ours
-                                                                            : &record->given);
-                CpuSet cpus;
-                NodeSet nodes;
-
-                id_set_convert(&last, &cpus);
-                id_set_intersect(&cpus, &online);
-                nodes = topology_nodes_of(topology, &cpus);
-                if (id_set_is_empty(&nodes) || (!record->unit && record->n_processes == 0))
-                        continue;
-                if (policy_of_record(record, &nodes, &cpus, &set.policies[set.n_policies++]) < 0)
-                        return -ENOMEM;
-        }
-        *ret = TAKE_STRUCT(set);
-        return 0;
 }
