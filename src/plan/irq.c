@@ -213,23 +213,14 @@ static int pool_order(const Topology *topology, const CpuSet *pool, int32_t node
 
 /* --- which queue gets which CPU: all of these CPUs get the same number of queues --- */
 
-static bool vector_has_queue(const IrqVector *vector) {
-        return vector->queue >= 0 && (vector->role == IRQ_ROLE_RX || vector->role == IRQ_ROLE_TX ||
-                                      vector->role == IRQ_ROLE_RXTX);
-}
+/* The queue of a vector that is steered, or -1. */
+static int32_t device_steered_queue(const IrqPlanDevice *device, size_t vector) {
+        const IrqVector *v = &device->device->vectors[vector];
 
-/* The lowest queue above `above` of which a vector is steered, or -1. */
-static int32_t device_next_queue(const IrqPlanDevice *device, int32_t above) {
-        int32_t next = -1;
-
-        for (size_t i = 0; i < device->device->n_vectors; i++) {
-                const IrqVector *vector = &device->device->vectors[i];
-
-                if (device->vectors[i].decision == IRQ_STEERED && vector_has_queue(vector) &&
-                    vector->queue > above && (next < 0 || vector->queue < next))
-                        next = vector->queue;
-        }
-        return next;
+        if (device->vectors[vector].decision != IRQ_STEERED || v->queue < 0 ||
+            (v->role != IRQ_ROLE_RX && v->role != IRQ_ROLE_TX && v->role != IRQ_ROLE_RXTX))
+                return -1;
+        return v->queue;
 }
 
 /* Devices take turns, so that each gets its share of the near CPUs and first threads. */
@@ -250,18 +241,23 @@ static int irq_spread_vectors(IrqPlan *plan) {
                         id_set_add(&all, device->order[i]);
                 for (size_t i = 0; i < device->device->n_vectors; i++)
                         if (device->vectors[i].decision == IRQ_STEERED &&
-                            !vector_has_queue(&device->device->vectors[i]))
+                            device_steered_queue(device, i) < 0)
                                 device->vectors[i].cpus = all;
         }
         while (any) {
                 any = false;
                 for (size_t d = 0; d < plan->n_devices; d++) {
                         IrqPlanDevice *device = &plan->devices[d];
-                        int32_t queue =
-                                device->n_order > 0 ? device_next_queue(device, last[d]) : -1;
+                        int32_t queue = -1; /* the lowest after the last one */
                         uint32_t cpu;
 
-                        if (queue < 0)
+                        for (size_t k = 0; k < device->device->n_vectors; k++) {
+                                const int32_t its = device_steered_queue(device, k);
+
+                                if (its > last[d] && (queue < 0 || its < queue))
+                                        queue = its;
+                        }
+                        if (queue < 0 || device->n_order == 0)
                                 continue;
                         /* The one with the fewest queues; `order` has the best CPU first. */
                         cpu = device->order[0];
@@ -269,9 +265,7 @@ static int irq_spread_vectors(IrqPlan *plan) {
                                 if (load[device->order[i]] < load[cpu])
                                         cpu = device->order[i];
                         for (size_t k = 0; k < device->device->n_vectors; k++)
-                                if (device->vectors[k].decision == IRQ_STEERED &&
-                                    vector_has_queue(&device->device->vectors[k]) &&
-                                    device->device->vectors[k].queue == queue) {
+                                if (device_steered_queue(device, k) == queue) {
                                         device->vectors[k].cpus = (CpuSet){ 0 };
                                         id_set_add(&device->vectors[k].cpus, cpu);
                                 }
@@ -292,11 +286,10 @@ static bool device_find_queue_cpus(const IrqPlanDevice *device, IrqRole role, si
         for (; served < n; served++) {
                 cpus[served] = -1; /* none of its vectors is steered */
                 for (size_t i = 0; i < device->device->n_vectors && cpus[served] < 0; i++) {
-                        const IrqVector *vector = &device->device->vectors[i];
+                        const IrqRole its = device->device->vectors[i].role;
 
-                        if (device->vectors[i].decision == IRQ_STEERED &&
-                            vector_has_queue(vector) && (size_t)vector->queue == served &&
-                            (vector->role == role || vector->role == IRQ_ROLE_RXTX))
+                        if (device_steered_queue(device, i) == (int32_t)served &&
+                            (its == role || its == IRQ_ROLE_RXTX))
                                 cpus[served] = id_set_next(&device->vectors[i].cpus, 0);
                 }
                 if (cpus[served] < 0)

@@ -565,7 +565,7 @@ static void planner_repair(Planner *planner) {
  * nothing --- */
 
 /* Of the nodes of both, the lower half to the one with the lower name. */
-static bool item_deal_out(Planner *planner, PlanItem *lower, PlanItem *higher) {
+static bool items_deal_out(Planner *planner, PlanItem *lower, PlanItem *higher) {
         NodeBits low = { 0 }, high = { 0 }, both = lower->nodes;
         size_t n = 0;
 
@@ -591,7 +591,7 @@ static bool planner_canonicalize(Planner *planner) {
                         if (!lower->movable || lower->kind != higher->kind)
                                 continue;
                         if (higher->count > 1)
-                                changed |= item_deal_out(planner, lower, higher);
+                                changed |= items_deal_out(planner, lower, higher);
                         at_lower = lower->nodes;
                         at_higher = higher->nodes;
                         only_lower = id_set_minus(&at_lower, &at_higher);

@@ -179,34 +179,6 @@ static const Option *option_find(const Option *options, size_t n, const char *wo
         return NULL;
 }
 
-/* "all" is everything that is allowed; "+0", "!0", "netdev:eth0" and variables are not understood.
- */
-static void limits_add_numactl_arg(StartLimits *limits, ArgKind kind, const char *value) {
-        NodeSet nodes;
-        CpuSet cpus;
-
-        if (strcmp(value, "all") == 0)
-                return;
-        if (kind == ARG_CPUS && id_target_parse_list(value, ID_TARGET(&cpus)) >= 0 &&
-            !id_set_is_empty(&cpus)) {
-                id_set_union(&limits->all_cpus, &cpus);
-                start_limits_note_cpus(limits, START_NUMACTL);
-        } else if (kind != ARG_CPUS && id_target_parse_list(value, ID_TARGET(&nodes)) >= 0 &&
-                   !id_set_is_empty(&nodes)) {
-                id_set_union(&limits->all_nodes, &nodes);
-                if (kind == ARG_CPU_NODES) {
-                        id_set_union(&limits->cpu_nodes, &nodes);
-                        start_limits_note_cpus(limits, START_NUMACTL);
-                } else {
-                        start_limits_note_memory(limits, START_NUMACTL);
-                }
-        } else {
-                start_limits_note_cpus(limits, START_NUMACTL);
-                start_limits_note_memory(limits, START_NUMACTL);
-                start_limits_add_unknown(limits, START_NUMACTL);
-        }
-}
-
 static void limits_add_numactl(StartLimits *limits, const char *const *words, size_t n) {
         bool all = false; /* any node that the host has may be named then */
         StartLimits asked = { 0 };
@@ -216,6 +188,8 @@ static void limits_add_numactl(StartLimits *limits, const char *const *words, si
                 const char *value;
                 const Option *o =
                         option_find(numactl_options, ELEMENTSOF(numactl_options), words[i], &value);
+                NodeSet nodes;
+                CpuSet cpus;
 
                 if (!o) {
                         /* --hardware and --show start nothing. */
@@ -230,8 +204,28 @@ static void limits_add_numactl(StartLimits *limits, const char *const *words, si
                         continue;
                 if (!value)
                         value = ++i < n ? words[i] : "";
-                if (o->arg != ARG_OTHER)
-                        limits_add_numactl_arg(&asked, o->arg, value);
+                /* All that is allowed restricts nothing. */
+                if (o->arg == ARG_OTHER || strcmp(value, "all") == 0)
+                        continue;
+                if (o->arg == ARG_CPUS && id_target_parse_list(value, ID_TARGET(&cpus)) >= 0 &&
+                    !id_set_is_empty(&cpus)) {
+                        id_set_union(&asked.all_cpus, &cpus);
+                        start_limits_note_cpus(&asked, START_NUMACTL);
+                } else if (o->arg != ARG_CPUS &&
+                           id_target_parse_list(value, ID_TARGET(&nodes)) >= 0 &&
+                           !id_set_is_empty(&nodes)) {
+                        id_set_union(&asked.all_nodes, &nodes);
+                        if (o->arg == ARG_CPU_NODES) {
+                                id_set_union(&asked.cpu_nodes, &nodes);
+                                start_limits_note_cpus(&asked, START_NUMACTL);
+                        } else {
+                                start_limits_note_memory(&asked, START_NUMACTL);
+                        }
+                } else { /* "+0", "!0", "netdev:eth0", variables */
+                        start_limits_note_cpus(&asked, START_NUMACTL);
+                        start_limits_note_memory(&asked, START_NUMACTL);
+                        start_limits_add_unknown(&asked, START_NUMACTL);
+                }
         }
         if (all && !asked.unknown) {
                 /* It then checks less, and the kernel still wants something in common. */
