@@ -208,10 +208,6 @@ bool setting_key_equal(const SettingKey *a, const SettingKey *b) {
                (setting_is_queue(a->kind) || strcmp(a->device, b->device) == 0);
 }
 
-bool setting_is_mask(SettingKind kind) {
-        return kind != SETTING_NUMA_BALANCING;
-}
-
 bool setting_value_equal(const SettingValue *a, const SettingValue *b) {
         return a->number == b->number && id_set_equal(&a->cpus, &b->cpus);
 }

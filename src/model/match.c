@@ -110,6 +110,12 @@ Product match_product(const char *exe, const PolicyMatch *match, const char *uni
         return product_of_pattern(match->exe, args, unit);
 }
 
+uint32_t match_weight(const char *exe, const Policy *policy, const char *unit) {
+        if (policy && policy->weight != WEIGHT_AUTO)
+                return policy->weight;
+        return product_info(match_product(exe, policy ? &policy->match : NULL, unit))->weight;
+}
+
 const Policy *match_process(const PolicySet *policies, const Process *process) {
         const Policy *policy = NULL;
 

@@ -235,3 +235,7 @@ bool access_events_equal(const AccessEvents *a, const AccessEvents *b) {
 uint64_t node_memory_held(const NodeMemory *memory) {
         return memory->anon_bytes + memory->shmem_bytes;
 }
+
+uint64_t memory_part(uint64_t value, uint64_t part, uint64_t whole) {
+        return value / whole * part + value % whole * part / whole;
+}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tidbnumad/model/match.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/plan/advice.h"
 
 /* Constants of the rules, with their sources. */
@@ -35,11 +36,6 @@
 #define ADVICE_WEIGHT_PARTS UINT64_C(4096)
 
 #define ADVICE_MIB (UINT64_C(1024) * 1024)
-
-/* No overflow for any value. */
-static inline uint64_t advice_percent_of(uint64_t value, uint64_t percent) {
-        return value / 100 * percent + value % 100 * percent / 100;
-}
 
 static inline uint64_t advice_max(uint64_t a, uint64_t b) {
         return a > b ? a : b;
@@ -105,7 +101,7 @@ static bool give_go_threads(const AdviceScope *scope, Advice *advice) {
 }
 
 static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
-        return advice_whole_mib(advice_percent_of(subject->memory_share_bytes, 80));
+        return advice_whole_mib(memory_part(subject->memory_share_bytes, 80, 100));
 }
 
 /* 0: not known. */
@@ -177,7 +173,7 @@ static bool give_readpool(const AdviceScope *scope, Advice *advice) {
         if (subject_version(scope->subject) >= ADVICE_CPU_THRESHOLD_VERSION)
                 return false;
         advice->value =
-                advice_max(advice_percent_of(scope->subject->cpu_share, 80), ADVICE_READPOOL_LEAST);
+                advice_max(80 * (uint64_t)scope->subject->cpu_share / 100, ADVICE_READPOOL_LEAST);
         return subject_needs_readpool(scope->subject);
 }
 
@@ -220,7 +216,7 @@ static bool give_memory_part(const AdviceScope *scope, Advice *advice) {
         const uint64_t bytes = scope->subject->memory_share_bytes,
                        percent = advice->rule == ADVICE_TIFLASH ? 80 : 45;
 
-        advice->value = advice_max(advice_whole_mib(advice_percent_of(bytes, percent)), ADVICE_MIB);
+        advice->value = advice_max(advice_whole_mib(memory_part(bytes, percent, 100)), ADVICE_MIB);
         return bytes > 0 && !scope->subject->limited;
 }
 
@@ -301,8 +297,8 @@ static bool give_haproxy_connections(const AdviceScope *scope, Advice *advice) {
 static bool give_jvm(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
         const uint32_t n_cpus = subject->cpu_share;
-        const uint64_t heap = advice_whole_mib(
-                advice_percent_of(subject->memory_share_bytes, ADVICE_JVM_PERCENT));
+        const uint64_t heap =
+                advice_whole_mib(memory_part(subject->memory_share_bytes, ADVICE_JVM_PERCENT, 100));
         char xmx[32] = "";
 
         if (heap > 0)
@@ -484,9 +480,7 @@ static void subject_init(const AdviceInput *input, size_t i, AdviceSubject *subj
                 subject->device = NULL;
         subject->product = match_product(
                 instance->exe, instance->policy ? &instance->policy->match : NULL, instance->unit);
-        subject->weight = instance->policy && instance->policy->weight != WEIGHT_AUTO
-                                  ? instance->policy->weight
-                                  : product_info(subject->product)->weight;
+        subject->weight = match_weight(instance->exe, instance->policy, instance->unit);
         /* A part of the memory is no size to give advice on. */
         for (size_t k = 0; k < input->topology->n_nodes; k++)
                 if (id_set_has(&placement->nodes, input->topology->nodes[k].id) &&
@@ -528,7 +522,7 @@ static uint64_t subject_memory_share(const AdviceInput *input, const AdviceRepor
 
         for (size_t i = 0; i < input->topology->n_nodes; i++) {
                 const Node *node = &input->topology->nodes[i];
-                uint64_t all = 0, own = ADVICE_WEIGHT_PARTS * subject->weight, part;
+                uint64_t all = 0, own = ADVICE_WEIGHT_PARTS * subject->weight;
 
                 if (!id_set_has(&subject->nodes, node->id))
                         continue;
@@ -540,8 +534,8 @@ static uint64_t subject_memory_share(const AdviceInput *input, const AdviceRepor
                                 all += ADVICE_WEIGHT_PARTS * other->weight /
                                        id_set_count(&other->nodes);
                 }
-                part = node->memory_bytes / all * own + node->memory_bytes % all * own / all;
-                if (__builtin_add_overflow(bytes, part, &bytes))
+                if (__builtin_add_overflow(bytes, memory_part(node->memory_bytes, own, all),
+                                           &bytes))
                         return UINT64_MAX;
         }
         return bytes;

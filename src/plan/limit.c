@@ -6,23 +6,15 @@
 #define LIMIT_MIB (UINT64_C(1) << 20)
 
 /* Weights are divided among the nodes of an instance, in these parts. */
-#define WEIGHT_PARTS 4096u
+#define WEIGHT_PARTS UINT64_C(4096)
 
-/* No overflow for any value. */
-static uint64_t part_of(uint64_t value, uint64_t part, uint64_t whole) {
-        return value / whole * part + value % whole * part / whole;
-}
-
-static const ProductInfo *product_of_instance(const PlacementInstance *in) {
-        return product_info(match_product(in->exe, &in->policy->match, in->unit));
+static bool instance_is_heavy(const PlacementInstance *in) {
+        return product_info(match_product(in->exe, &in->policy->match, in->unit))->heavy;
 }
 
 /* Its weight on one of its nodes. */
-static uint64_t weight_on(const PlacementInstance *in, const NodeSet *nodes) {
-        const uint64_t weight = in->policy->weight != WEIGHT_AUTO ? in->policy->weight
-                                                                  : product_of_instance(in)->weight;
-
-        return weight * WEIGHT_PARTS / id_set_count(nodes);
+static uint64_t instance_weight(const PlacementInstance *in, const NodeSet *nodes) {
+        return match_weight(in->exe, in->policy, in->unit) * WEIGHT_PARTS / id_set_count(nodes);
 }
 
 uint64_t limit_wanted_bytes(const Topology *topology, const uint64_t *headroom_bytes,
@@ -47,16 +39,16 @@ uint64_t limit_wanted_bytes(const Topology *topology, const uint64_t *headroom_b
                         continue;
                 for (size_t k = 0; k < n; k++)
                         if (id_set_has(&choices[k].placement.nodes, node->id) &&
-                            (k == self || product_of_instance(&instances[k])->heavy))
-                                all += weight_on(&instances[k], &choices[k].placement.nodes);
-                mib += part_of((node->memory_bytes - headroom) / LIMIT_MIB,
-                               weight_on(&instances[self], nodes), all);
+                            (k == self || instance_is_heavy(&instances[k])))
+                                all += instance_weight(&instances[k], &choices[k].placement.nodes);
+                mib += memory_part((node->memory_bytes - headroom) / LIMIT_MIB,
+                                   instance_weight(&instances[self], nodes), all);
         }
         return mib * LIMIT_MIB;
 }
 
 uint64_t limit_brake_bytes(uint64_t limit_bytes) {
-        return part_of(limit_bytes / LIMIT_MIB, 19, 20) * LIMIT_MIB;
+        return memory_part(limit_bytes / LIMIT_MIB, 19, 20) * LIMIT_MIB;
 }
 
 uint64_t limit_held_bytes(const LimitMemory *m) {
@@ -131,9 +123,9 @@ LimitStep limit_next(const LimitInput *in) {
                                           : LIMIT_RECLAIM,
                                   state);
         }
-        /* It holds too much. */
+        /* Under such a limit it would have to reclaim at once. */
         if (!(in->is_ours && m->limit_bytes < in->wanted_bytes) &&
-            limit_held_bytes(m) >= part_of(in->wanted_bytes, 9, 10))
+            limit_held_bytes(m) >= memory_part(in->wanted_bytes, 9, 10))
                 return limit_step(LIMIT_DO_NOTHING,
                                   in->ours_bytes == in->wanted_bytes ? LIMIT_LIFTED : LIMIT_HELD);
         if (!in->may_change || !in->guarded)

@@ -45,7 +45,7 @@ uint32_t placement_weight(const PlacementInstance *in) {
 
         if (policy->weight != WEIGHT_AUTO)
                 return policy->weight;
-        weight = product_info(match_product(in->exe, &policy->match, in->unit))->weight;
+        weight = match_weight(in->exe, policy, in->unit);
         while (weight < in->cpus_used && weight <= WEIGHT_MAX / 2)
                 weight *= 2;
         return weight;

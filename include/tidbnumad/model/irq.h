@@ -160,9 +160,6 @@ bool setting_is_queue(SettingKind kind);
 /* Queues are compared by interface index: an interface can be renamed. */
 bool setting_key_equal(const SettingKey *a, const SettingKey *b);
 
-/* Is its value a set of CPUs? Else it is a number. */
-bool setting_is_mask(SettingKind kind);
-
 /* What is wanted there. */
 typedef struct SettingValue {
         CpuSet cpus;

@@ -60,6 +60,10 @@ MatchKey match_failing_key(const PolicyMatch *match, const Process *process);
  * (NULL: none) and its unit (NULL: none). */
 Product match_product(const char *exe, const PolicyMatch *match, const char *unit);
 
+/* The weight that its policy (NULL: none) gives it; with `auto`, or without a policy, its
+ * product's. */
+uint32_t match_weight(const char *exe, const Policy *policy, const char *unit);
+
 /* The policy that it belongs to, or NULL. */
 const Policy *match_process(const PolicySet *policies, const Process *process);
 

@@ -152,3 +152,6 @@ typedef struct NodeMemory {
 
 /* Used memory without the page cache, which the kernel can reclaim. */
 uint64_t node_memory_held(const NodeMemory *memory);
+
+/* value * part / whole, rounded down, without overflow of the product. */
+uint64_t memory_part(uint64_t value, uint64_t part, uint64_t whole);
