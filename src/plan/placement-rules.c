@@ -446,47 +446,6 @@ static bool fit_packages(const Planner *planner, const NodeBits *left, size_t co
         return sets >= n;
 }
 
-static size_t item_choose_count(const Planner *planner, const PlanItem *item,
-                                const NodeBits *taken) {
-        const NodeBits left = left_for(planner, item, taken);
-        const size_t n_left = id_set_count(&left), n_must = id_set_count(&item->must);
-        const int must = id_set_next(&item->must, 0);
-        uint16_t in_package[PLACEMENT_NODES_MAX] = { 0 };
-        size_t n = 0, wanted = 0, most = 0, count;
-
-        /* With these the item divides the nodes: instances of its own policy, and exclusive ones of
-         * other policies that divide nodes as well. */
-        for (size_t i = 0; i < planner->n_items; i++) {
-                const PlanItem *other = &planner->items[i];
-                NodeBits of;
-
-                if (!other->movable || !other->auto_count)
-                        continue;
-                of = left_for(planner, other, taken);
-                n += other->policy_index == item->policy_index ||
-                     (item->exclusive && other->exclusive && id_set_intersects(&of, &left));
-        }
-        for (uint32_t p = 0; p < planner->n_policies; p++)
-                if (p != item->policy_index)
-                        wanted += count_wanted(planner, p, &left, taken);
-        count = (n_left > wanted ? n_left - wanted : 0) / n;
-        /* The most nodes that one of its sets can have. */
-        ID_SET_FOREACH(i, &item->feasible) {
-                const uint32_t package = item->same_package ? planner->nodes[i].package : 0;
-
-                in_package[package]++;
-                if (in_package[package] > most &&
-                    (must < 0 || !item->same_package || planner->nodes[must].package == package))
-                        most = in_package[package];
-        }
-        count = count < most ? count : most;
-        while (item->same_package && count > 1 && !fit_packages(planner, &left, count, n))
-                count--;
-        if (count < n_must)
-                count = n_must;
-        return count ? count : 1;
-}
-
 static void planner_auto_counts(Planner *planner) {
         NodeBits taken = { 0 };
 
@@ -495,49 +454,57 @@ static void planner_auto_counts(Planner *planner) {
                         id_set_union(&taken, &planner->items[i].nodes);
         for (size_t i = 0; i < planner->n_items; i++) {
                 PlanItem *item = &planner->items[i];
-                const PlanItem *alike = NULL;
+                const NodeBits left = left_for(planner, item, &taken);
+                const size_t n_left = id_set_count(&left), n_must = id_set_count(&item->must);
+                const int must = id_set_next(&item->must, 0);
+                uint16_t in_package[PLACEMENT_NODES_MAX] = { 0 };
+                size_t n = 0, wanted = 0, most = 0, count = 0;
 
                 if (!item->movable || !item->auto_count)
                         continue;
-                for (size_t k = 0; k < i && !alike; k++)
+                for (size_t k = 0; k < i && count == 0; k++)
                         if (planner->items[k].movable &&
                             planner->items[k].policy_index == item->policy_index &&
                             id_set_equal(&planner->items[k].feasible, &item->feasible))
-                                alike = &planner->items[k];
-                item->count = alike ? alike->count : item_choose_count(planner, item, &taken);
+                                count = planner->items[k].count;
+                if (count > 0) {
+                        item->count = count;
+                        continue;
+                }
+                /* With these it divides the nodes: instances of its own policy, and exclusive ones
+                 * of other policies that divide nodes as well. */
+                for (size_t k = 0; k < planner->n_items; k++) {
+                        const PlanItem *other = &planner->items[k];
+                        NodeBits of;
+
+                        if (!other->movable || !other->auto_count)
+                                continue;
+                        of = left_for(planner, other, &taken);
+                        n += other->policy_index == item->policy_index ||
+                             (item->exclusive && other->exclusive && id_set_intersects(&of, &left));
+                }
+                for (uint32_t p = 0; p < planner->n_policies; p++)
+                        if (p != item->policy_index)
+                                wanted += count_wanted(planner, p, &left, &taken);
+                count = (n_left > wanted ? n_left - wanted : 0) / n;
+                /* The most nodes that one of its sets can have. */
+                ID_SET_FOREACH(k, &item->feasible) {
+                        const uint32_t package = item->same_package ? planner->nodes[k].package : 0;
+
+                        in_package[package]++;
+                        if (in_package[package] > most && (must < 0 || !item->same_package ||
+                                                           planner->nodes[must].package == package))
+                                most = in_package[package];
+                }
+                count = count < most ? count : most;
+                while (item->same_package && count > 1 && !fit_packages(planner, &left, count, n))
+                        count--;
+                count = count < n_must ? n_must : count;
+                item->count = count ? count : 1;
         }
 }
 
 /* --- the planner's view --- */
-
-static void planner_add_node(Planner *planner, const NodeSet *reserved) {
-        const PlacementInput *input = planner->input;
-        const size_t i = planner->n_nodes++;
-        PlanNode *n = &planner->nodes[i];
-
-        *n = (PlanNode){
-                .node = &input->topology->nodes[i],
-                .package = (uint32_t)planner->n_packages,
-                .reserved = id_set_has(reserved, input->topology->nodes[i].id),
-                .cpu_part = placement_cpu_part(input, i),
-                .room_part = placement_room_part(input->topology, i),
-                .free_mib = { placement_free_mib(input, i) },
-        };
-        for (size_t k = 0; k < i && n->package == planner->n_packages; k++)
-                if (topology_same_package(planner->nodes[k].node, n->node))
-                        n->package = planner->nodes[k].package;
-        if (n->package == planner->n_packages)
-                planner->n_packages++;
-        for (size_t p = 1; p < planner->n_pools; p++) {
-                const HugePool *pool = &input->pools->list[p - 1];
-
-                n->free_mib[p] = pages_bytes(pool->n_free[i], pool->page_bytes) >> 20;
-        }
-        if (topology_is_home(n->node))
-                id_set_add(&planner->homes, i);
-        if (n->reserved)
-                id_set_add(&planner->reserved, i);
-}
 
 static int compare_items(const void *a, const void *b) {
         const PlanItem *x = a, *y = b;
@@ -611,8 +578,33 @@ int placement_planner_init(Planner *planner, const PlacementInput *input, Placem
         };
         if (!planner->items || !planner->movable)
                 return -ENOMEM;
-        while (planner->n_nodes < topology->n_nodes && planner->n_nodes < PLACEMENT_NODES_MAX)
-                planner_add_node(planner, &plan->reserved);
+        for (size_t i = 0; i < topology->n_nodes && i < PLACEMENT_NODES_MAX; i++) {
+                const Node *node = &topology->nodes[i];
+                PlanNode *n = &planner->nodes[planner->n_nodes++];
+
+                *n = (PlanNode){
+                        .node = node,
+                        .package = (uint32_t)planner->n_packages,
+                        .reserved = id_set_has(&plan->reserved, node->id),
+                        .cpu_part = placement_cpu_part(input, i),
+                        .room_part = placement_room_part(topology, i),
+                        .free_mib = { placement_free_mib(input, i) },
+                };
+                for (size_t k = 0; k < i && n->package == planner->n_packages; k++)
+                        if (topology_same_package(planner->nodes[k].node, node))
+                                n->package = planner->nodes[k].package;
+                if (n->package == planner->n_packages)
+                        planner->n_packages++;
+                for (size_t p = 1; p < planner->n_pools; p++) {
+                        const HugePool *pool = &input->pools->list[p - 1];
+
+                        n->free_mib[p] = pages_bytes(pool->n_free[i], pool->page_bytes) >> 20;
+                }
+                if (topology_is_home(node))
+                        id_set_add(&planner->homes, i);
+                if (n->reserved)
+                        id_set_add(&planner->reserved, i);
+        }
         for (size_t i = 0; i < planner->n_items; i++) {
                 planner->items[i].in = &input->instances[i];
                 planner->items[i].policy = input->instances[i].policy;
