@@ -208,23 +208,6 @@ static int card_add_if_real(const char *name, void *userdata) {
         return card_add(search->sysroot, name, path, search->list);
 }
 
-/* The node of all members that report one. */
-static int32_t card_members_node(const DeviceList *list, const char *master) {
-        int32_t node = DEVICE_NODE_UNKNOWN;
-
-        for (size_t i = 0; i < list->n_devices; i++) {
-                const Device *device = &list->devices[i];
-
-                if (!device->master || strcmp(device->master, master) != 0 ||
-                    device->node == DEVICE_NODE_UNKNOWN)
-                        continue;
-                if (node != DEVICE_NODE_UNKNOWN && node != device->node)
-                        return DEVICE_NODE_UNKNOWN;
-                node = device->node;
-        }
-        return node;
-}
-
 int network_cards_load(const Sysroot *sysroot, DeviceList *list) {
         DeviceSearch search = { .sysroot = sysroot, .list = list };
         int r = path_foreach(sysroot->sys_fd, card_add_if_real, &search, "class/net");
@@ -242,9 +225,26 @@ int network_cards_load(const Sysroot *sysroot, DeviceList *list) {
                 r = card_add(sysroot, master, path, list);
                 i = (size_t)-1; /* the list is sorted, so search from the start */
         }
-        for (size_t i = 0; r >= 0 && i < list->n_devices; i++)
-                if (list->devices[i].node == DEVICE_NODE_UNKNOWN)
-                        list->devices[i].node = card_members_node(list, list->devices[i].name);
+        /* A bundle is at the node of all members that report one. */
+        for (size_t i = 0; r >= 0 && i < list->n_devices; i++) {
+                Device *bundle = &list->devices[i];
+                int32_t node = DEVICE_NODE_UNKNOWN;
+                bool differ = false;
+
+                if (bundle->node != DEVICE_NODE_UNKNOWN)
+                        continue;
+                for (size_t k = 0; k < list->n_devices; k++) {
+                        const Device *member = &list->devices[k];
+
+                        if (!text_equal(member->master, bundle->name) ||
+                            member->node == DEVICE_NODE_UNKNOWN)
+                                continue;
+                        differ |= node != DEVICE_NODE_UNKNOWN && node != member->node;
+                        node = member->node;
+                }
+                if (!differ)
+                        bundle->node = node;
+        }
         return r;
 }
 

@@ -258,43 +258,34 @@ static bool path_cut_last(char *path) {
 /* So many groups are read at most on the way up: somebody else makes them. */
 enum { GROUPS_ABOVE_MAX = 16 };
 
-/* Cuts the path to the highest group above it that has the same sets. */
-static void group_find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus,
-                             const NodeSet *nodes, char ret_group[static ALLOWED_BY_MAX]) {
-        ret_group[0] = '\0';
-        for (unsigned n = 0; n < GROUPS_ABOVE_MAX && path[1] != '\0'; n++) {
-                CpuSet above_cpus;
-                NodeSet above_nodes;
-
-                if (strlen(path) < ALLOWED_BY_MAX)
-                        (void)strcpy(ret_group, path);
-                if (!path_cut_last(path) ||
-                    cgroup_effective_read_of(sysroot, path, &above_cpus, &above_nodes) < 0 ||
-                    !id_set_equal(cpus, &above_cpus) || !id_set_equal(nodes, &above_nodes))
-                        return;
-        }
-        ret_group[0] = '\0';
-}
-
 void members_read_allowed(const Members *m, bool with_own, char ret_group[static ALLOWED_BY_MAX],
                           CpuSet *ret_cpus, NodeSet *ret_nodes) {
         _cleanup_free_ char *path =
                 cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
+        bool own = with_own, found = false;
+        CpuSet cpus, above_cpus;
+        NodeSet nodes, above_nodes;
 
         *ret_cpus = (CpuSet){ 0 };
         *ret_nodes = (NodeSet){ 0 };
         ret_group[0] = '\0';
-        for (bool own = with_own; path && (own || path_cut_last(path)); own = false) {
-                CpuSet cpus;
-                NodeSet mems;
-
-                if (cgroup_effective_read_of(m->sysroot, path, &cpus, &mems) < 0)
-                        continue;
-                *ret_cpus = cpus;
-                *ret_nodes = mems;
-                group_find_limit(m->sysroot, path, &cpus, &mems, ret_group);
+        for (; path && !found && (own || path_cut_last(path)); own = false)
+                found = cgroup_effective_read_of(m->sysroot, path, &cpus, &nodes) >= 0;
+        if (!found)
                 return;
+        *ret_cpus = cpus;
+        *ret_nodes = nodes;
+        /* The limit is of the highest group above it that has the same sets; of the root, of
+         * none. */
+        for (unsigned n = 0; n < GROUPS_ABOVE_MAX && path[1] != '\0'; n++) {
+                if (strlen(path) < ALLOWED_BY_MAX)
+                        (void)strcpy(ret_group, path);
+                if (!path_cut_last(path) ||
+                    cgroup_effective_read_of(m->sysroot, path, &above_cpus, &above_nodes) < 0 ||
+                    !id_set_equal(&cpus, &above_cpus) || !id_set_equal(&nodes, &above_nodes))
+                        return;
         }
+        ret_group[0] = '\0';
 }
 
 int members_read_unit_cpus(const Members *m, CpuSet *ret) {

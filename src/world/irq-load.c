@@ -74,36 +74,6 @@ static int queues_load(const Sysroot *sysroot, const char *path, const char *ste
         return r == -ENOMEM ? r : 0;
 }
 
-/* Takes the strings of `card`. */
-static int host_add_card(const Sysroot *sysroot, Device *card, IrqHost *host) {
-        _cleanup_(irq_device_done) IrqDevice device = { .kind = IRQ_DEVICE_NET,
-                                                        .name = TAKE_PTR(card->name),
-                                                        .pci = TAKE_PTR(card->pci),
-                                                        .driver = TAKE_PTR(card->driver),
-                                                        .master = TAKE_PTR(card->master),
-                                                        .node = card->node,
-                                                        .speed_mbps = card->speed_mbps,
-                                                        .link = IRQ_LINK_UNKNOWN };
-        char path[PATH_MAX], state[32];
-        int r = 0;
-
-        if (sysfs_resolve(sysroot, path, "class/net/%s", device.name) < 0) /* gone meanwhile */
-                return 0;
-        (void)path_read_u32(sysroot->sys_fd, INT_MAX, &device.ifindex, "%s/ifindex", path);
-        if (path_read(sysroot->sys_fd, state, sizeof(state), "%s/operstate", path) > 0 &&
-            strcmp(state, "unknown") != 0)
-                device.link = strcmp(state, "up") == 0 ? IRQ_LINK_UP : IRQ_LINK_DOWN;
-        device.bundle = sysfs_is_virtual(path);
-        if (path_read_link_name(sysroot->sys_fd, &device.physfn, "%s/device/physfn", path) ==
-            -ENOMEM)
-                return -ENOMEM;
-        if (!device.bundle)
-                r = queues_load(sysroot, path, "rx-", "rps_cpus", &device.rx, &device.n_rx);
-        if (r >= 0 && !device.bundle)
-                r = queues_load(sysroot, path, "tx-", "xps_cpus", &device.tx, &device.n_tx);
-        return r < 0 ? r : host_add_device(host, &device);
-}
-
 /* A device by its folder in /sys; `name` NULL: it is called by its address. */
 static int host_add_by_path(const Sysroot *sysroot, const char *path, IrqDeviceKind kind,
                             const char *name, bool in_other_netns, IrqHost *host) {
@@ -180,8 +150,35 @@ static int host_add_devices(const Sysroot *sysroot, const IrqPolicy *policies, s
         char path[PATH_MAX];
         int r = network_cards_load(sysroot, &cards);
 
-        for (size_t i = 0; r >= 0 && i < cards.n_devices; i++)
-                r = host_add_card(sysroot, &cards.devices[i], host);
+        for (size_t i = 0; r >= 0 && i < cards.n_devices; i++) {
+                Device *card = &cards.devices[i];
+                _cleanup_(irq_device_done) IrqDevice device = { .kind = IRQ_DEVICE_NET,
+                                                                .name = TAKE_PTR(card->name),
+                                                                .pci = TAKE_PTR(card->pci),
+                                                                .driver = TAKE_PTR(card->driver),
+                                                                .master = TAKE_PTR(card->master),
+                                                                .node = card->node,
+                                                                .speed_mbps = card->speed_mbps,
+                                                                .link = IRQ_LINK_UNKNOWN };
+                char state[32];
+
+                if (sysfs_resolve(sysroot, path, "class/net/%s", device.name) < 0)
+                        continue; /* gone meanwhile */
+                (void)path_read_u32(sysroot->sys_fd, INT_MAX, &device.ifindex, "%s/ifindex", path);
+                if (path_read(sysroot->sys_fd, state, sizeof(state), "%s/operstate", path) > 0 &&
+                    strcmp(state, "unknown") != 0)
+                        device.link = strcmp(state, "up") == 0 ? IRQ_LINK_UP : IRQ_LINK_DOWN;
+                device.bundle = sysfs_is_virtual(path);
+                if (path_read_link_name(sysroot->sys_fd, &device.physfn, "%s/device/physfn",
+                                        path) == -ENOMEM)
+                        return -ENOMEM;
+                if (!device.bundle)
+                        r = queues_load(sysroot, path, "rx-", "rps_cpus", &device.rx, &device.n_rx);
+                if (r >= 0 && !device.bundle)
+                        r = queues_load(sysroot, path, "tx-", "xps_cpus", &device.tx, &device.n_tx);
+                if (r >= 0)
+                        r = host_add_device(host, &device);
+        }
         if (r >= 0)
                 r = path_foreach(sysroot->sys_fd, host_add_controller, &search, "class/nvme");
         if (r >= 0 || r == -ENOENT)

@@ -319,21 +319,6 @@ static int sampling_page_is_own(const Sampling *s, const FrameRange *range, void
         return pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_FILE, &picked) == 1 ? 0 : -1;
 }
 
-/* A page without a node is not there, or NUMA balancing has marked it; one that is known to be
- * there is marked. */
-static void sampling_count_absent(Sampling *s, bool is_present, void *address) {
-        uint64_t entry;
-        void *picked;
-
-        s->n_absent++;
-        if (!is_present && (s->n_checked >= SAMPLER_HIDDEN_CHECKS ||
-                            pagemap_read(s->pagemap_fd, (uintptr_t)address, 1, &entry) < 0))
-                return;
-        s->n_checked++;
-        s->n_marked +=
-                is_present || pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_OWN, &picked) == 1;
-}
-
 /* What pages are drawn from. */
 typedef struct PageSource {
         const Frame *frame;
@@ -346,7 +331,8 @@ static int sampling_ask_batch(Sampling *s, const PageSource *from, const uint64_
                               size_t n) {
         const PresentPage *present[BATCH];
         const FrameRange *ranges[BATCH];
-        void *addresses[BATCH];
+        void *addresses[BATCH], *picked;
+        uint64_t entry;
         int where[BATCH], r;
 
         for (size_t i = 0; i < n; i++) {
@@ -372,8 +358,19 @@ static int sampling_ask_batch(Sampling *s, const PageSource *from, const uint64_
                 Tally *at;
                 int own;
 
-                if (where[i] == -ENOENT && private)
-                        sampling_count_absent(s, present[i], addresses[i]);
+                /* A page without a node is not there, or NUMA balancing has marked it; one that is
+                 * known to be there is marked. */
+                if (where[i] == -ENOENT && private) {
+                        s->n_absent++;
+                        if (present[i] || (s->n_checked < SAMPLER_HIDDEN_CHECKS &&
+                                           pagemap_read(s->pagemap_fd, (uintptr_t)addresses[i], 1,
+                                                        &entry) >= 0)) {
+                                s->n_checked++;
+                                s->n_marked += present[i] ||
+                                               pagemap_pick(&entry, 1, (uintptr_t)addresses[i],
+                                                            PAGE_OWN, &picked) == 1;
+                        }
+                }
                 if (where[i] < 0)
                         continue;
                 own = present[i] ? present[i]->own
