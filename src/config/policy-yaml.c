@@ -161,33 +161,6 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
         }
 }
 
-static int build_document(Builder *b, YamlNode *root) {
-        bool seen = false;
-
-        for (;;) {
-                _cleanup_(yaml_event_delete) yaml_event_t event = { 0 };
-                int r;
-
-                r = next_event(b, &event);
-                if (r < 0 || event.type == YAML_STREAM_END_EVENT)
-                        return r;
-                if (event.type == YAML_STREAM_START_EVENT || event.type == YAML_DOCUMENT_END_EVENT)
-                        continue;
-                if (event.type == YAML_DOCUMENT_START_EVENT) {
-                        if (seen) {
-                                REFUSE_EVENT(b, &event,
-                                             "a second document, expected one document in a file");
-                                return -EINVAL;
-                        }
-                        seen = true;
-                        continue;
-                }
-                r = build_node(b, &event, 1, root);
-                if (r < 0)
-                        return r;
-        }
-}
-
 /* --- aliases: each becomes a copy of what its anchor names ---
  *
  * In the order of the file, so that what is copied has no aliases left, and an alias finds the last
@@ -302,13 +275,32 @@ int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors
         Expansion x = { .file = file, .errors = errors };
         Builder b = { .file = file, .errors = errors };
         const size_t before = errors->n_added;
-        int r;
+        bool has_document = false, at_end = false;
+        int r = 0;
 
         if (!yaml_parser_initialize(&b.parser))
                 return -ENOMEM;
         yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
         yaml_parser_set_input_string(&b.parser, (const unsigned char *)file->text, file->size);
-        r = build_document(&b, &root);
+        while (r == 0 && !at_end) {
+                _cleanup_(yaml_event_delete) yaml_event_t event = { 0 };
+
+                r = next_event(&b, &event);
+                if (r < 0)
+                        break;
+                at_end = event.type == YAML_STREAM_END_EVENT;
+                if (at_end || event.type == YAML_STREAM_START_EVENT ||
+                    event.type == YAML_DOCUMENT_END_EVENT)
+                        continue;
+                if (event.type != YAML_DOCUMENT_START_EVENT)
+                        r = build_node(&b, &event, 1, &root);
+                else if (has_document) {
+                        REFUSE_EVENT(&b, &event,
+                                     "a second document, expected one document in a file");
+                        r = -EINVAL;
+                } else
+                        has_document = true;
+        }
         yaml_parser_delete(&b.parser);
         if (r == 0)
                 r = expand_node(&x, &root, 1);
