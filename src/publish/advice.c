@@ -123,52 +123,11 @@ static void append_shared(Text *text, const AdviceReport *report, const AdviceSu
         append_names(text, report, subject->sharers, subject->n_sharers);
 }
 
-static void append_placeholder(Text *text, const AdviceReport *report, const Advice *advice,
-                               const char *name, size_t length) {
-        const AdviceSubject *subject = &report->subjects[advice->subject];
-
-#define IS(word) (length == strlen(word) && memcmp(name, word, length) == 0)
-        if (IS("cpus") || IS("cpu_part")) {
-                const bool part = IS("cpu_part") && subject->cpu_share < subject->n_cpus;
-
-                if (part)
-                        text_appendf(text, "%u of the ", subject->cpu_share);
-                text_appendf(text, "%u CPU%s of ", subject->n_cpus,
-                             subject->n_cpus == 1 ? "" : "s");
-                append_nodes(text, subject);
-                if (part)
-                        append_shared(text, report, subject);
-        } else if (IS("memory_part")) {
-                const bool part = subject->memory_share_bytes < subject->memory_bytes;
-
-                text_append(text, part ? "its " : "the ");
-                append_size(text, subject->memory_share_bytes);
-                if (part) {
-                        text_append(text, " of the ");
-                        append_size(text, subject->memory_bytes);
-                }
-                text_append(text, " of ");
-                append_nodes(text, subject);
-                append_shared(text, report, subject);
-        } else if (IS("device"))
-                text_append_printable(text, subject->device ? subject->device : "");
-        else if (IS("device_sharers"))
-                append_names(text, report, subject->device_sharers, subject->n_device_sharers);
-        else if (IS("card"))
-                text_append_printable(text, subject->card ? subject->card : "");
-        else if (IS("gomaxprocs"))
-                text_appendf(text, "GOMAXPROCS=%u", subject->gomaxprocs);
-        else if (IS("base"))
-                append_size(text, advice->base_bytes);
-        else if (IS("cost"))
-                append_size(text, advice->cost_bytes);
-        else
-                text_appendf(text, "{%.*s}", (int)length, name);
-#undef IS
-}
-
+/* Text with placeholders in braces. */
 static void append_template(Text *text, const AdviceReport *report, const Advice *advice,
                             const char *template) {
+        const AdviceSubject *subject = &report->subjects[advice->subject];
+
         while (*template != '\0') {
                 size_t plain = strcspn(template, "{"), length;
 
@@ -177,7 +136,45 @@ static void append_template(Text *text, const AdviceReport *report, const Advice
                 if (*template == '\0')
                         return;
                 length = strcspn(++template, "}");
-                append_placeholder(text, report, advice, template, length);
+#define IS(word) (length == strlen(word) && memcmp(template, word, length) == 0)
+                if (IS("cpus") || IS("cpu_part")) {
+                        const bool part = IS("cpu_part") && subject->cpu_share < subject->n_cpus;
+
+                        if (part)
+                                text_appendf(text, "%u of the ", subject->cpu_share);
+                        text_appendf(text, "%u CPU%s of ", subject->n_cpus,
+                                     subject->n_cpus == 1 ? "" : "s");
+                        append_nodes(text, subject);
+                        if (part)
+                                append_shared(text, report, subject);
+                } else if (IS("memory_part")) {
+                        const bool part = subject->memory_share_bytes < subject->memory_bytes;
+
+                        text_append(text, part ? "its " : "the ");
+                        append_size(text, subject->memory_share_bytes);
+                        if (part) {
+                                text_append(text, " of the ");
+                                append_size(text, subject->memory_bytes);
+                        }
+                        text_append(text, " of ");
+                        append_nodes(text, subject);
+                        append_shared(text, report, subject);
+                } else if (IS("device"))
+                        text_append_printable(text, subject->device ? subject->device : "");
+                else if (IS("device_sharers"))
+                        append_names(text, report, subject->device_sharers,
+                                     subject->n_device_sharers);
+                else if (IS("card"))
+                        text_append_printable(text, subject->card ? subject->card : "");
+                else if (IS("gomaxprocs"))
+                        text_appendf(text, "GOMAXPROCS=%u", subject->gomaxprocs);
+                else if (IS("base"))
+                        append_size(text, advice->base_bytes);
+                else if (IS("cost"))
+                        append_size(text, advice->cost_bytes);
+                else
+                        text_appendf(text, "{%.*s}", (int)length, template);
+#undef IS
                 template += length + (template[length] == '}');
         }
 }

@@ -129,20 +129,18 @@ static void put_field(Json *json, const Field *f, const void *object) {
         }
 }
 
-static bool is_there(const Field *f, const void *object) {
-        for (size_t i = 0; i < f->when_size; i++)
-                if (*CONST_MEMBER(char, object, f->when + i) != 0)
-                        return true;
-        return f->when_size == 0;
-}
-
 static void put_object(Json *json, const char *key, const FieldTable *table, const void *object) {
         JSON_OBJECT(json, key)
-                for (const Field *f = table->fields; f < table->fields + table->n_fields; f++)
-                        if (f->key && is_there(f, object))
+                for (const Field *f = table->fields; f < table->fields + table->n_fields; f++) {
+                        bool is_there = f->when_size == 0;
+
+                        for (size_t i = 0; i < f->when_size; i++)
+                                is_there |= *CONST_MEMBER(char, object, f->when + i) != 0;
+                        if (f->key && is_there)
                                 put_field(json, f, object);
                         else if (f->key && (f->flags & FIELD_ELSE_NULL))
                                 json_put_null(json, f->key);
+                }
 }
 
 void status_put_json(Json *json, const char *key, const json_t *value) {

@@ -89,18 +89,6 @@ static size_t word_length(const char *word) {
         return n + (word[n] == ',');
 }
 
-static size_t longest_word(const char *cell) {
-        size_t longest = 0;
-
-        while (*cell) {
-                const size_t n = word_length(cell), width = width_of(cell, n);
-
-                longest = width > longest ? width : longest;
-                cell += n + (cell[n] == ' ');
-        }
-        return longest;
-}
-
 static size_t layout_sum(const Layout *layout, size_t n) {
         size_t total = n > 0 ? (n - 1) * GAP : 0;
 
@@ -133,9 +121,13 @@ static Layout lay_out(const Table *table, size_t room) {
 
         for (size_t i = 0; i < table->n_cells; i++) {
                 const char *cell = table->cells[i];
-                const size_t width = width_of(cell, strlen(cell)),
-                             word = i < n ? width : longest_word(cell);
+                const size_t width = width_of(cell, strlen(cell));
+                size_t word = i < n ? width : 0; /* the longest one; headings are not broken */
 
+                for (size_t length; i >= n && *cell; cell += length + (cell[length] == ' ')) {
+                        length = word_length(cell);
+                        word = width_of(cell, length) > word ? width_of(cell, length) : word;
+                }
                 layout.widths[i % n] = width > layout.widths[i % n] ? width : layout.widths[i % n];
                 words[i % n] = word > words[i % n] ? word : words[i % n];
         }
