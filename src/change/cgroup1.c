@@ -337,24 +337,6 @@ typedef struct Home {
         UndoRestore *restore;
 } Home;
 
-/* A child that is not in the record belongs where its parent was, or where all of them were. */
-static const char *home_of(const UndoRecord *record, const ProcHandle *handle,
-                           const UndoProcess **ret_entry) {
-        const ProcessId id = { .pid = handle->pid, .start_ticks = handle->start_ticks };
-        const UndoProcess *entry = undo_record_find(record, &id);
-        ProcStat stat = { 0 };
-
-        *ret_entry = entry;
-        if (!entry)
-                (void)proc_stat_read(handle, 0, &stat);
-        for (size_t i = 0; !entry && i < record->n_processes; i++)
-                if (record->processes[i].id.pid == stat.parent)
-                        entry = &record->processes[i];
-        if (!entry && record->n_processes > 0)
-                entry = &record->processes[0];
-        return entry && entry->cpuset ? entry->cpuset : "/";
-}
-
 static int send_home(pid_t pid, void *userdata) {
         const Home *way = userdata;
         Backend *backend = way->backend;
@@ -363,8 +345,10 @@ static int send_home(pid_t pid, void *userdata) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
         _cleanup_free_ char *path = NULL, *now = NULL;
-        const UndoProcess *entry;
+        const UndoProcess *entry, *like;
         const char *home;
+        ProcessId id;
+        ProcStat stat = { 0 };
         char *slash;
         int r = proc_open(backend->sysroot, pid, &handle);
 
@@ -373,7 +357,19 @@ static int send_home(pid_t pid, void *userdata) {
         /* Since the list was read it may have ended, and its number may be another's. */
         if (proc_cgroup_path_read(&handle, "cpuset", &now) < 0 || !cgroup1_is_ours(now))
                 return -ESRCH;
-        home = home_of(record, &handle, &entry);
+        /* A child that is not in the record belongs where its parent was, or where all of them
+         * were.
+         */
+        id = (ProcessId){ .pid = handle.pid, .start_ticks = handle.start_ticks };
+        entry = like = undo_record_find(record, &id);
+        if (!entry)
+                (void)proc_stat_read(&handle, 0, &stat);
+        for (size_t i = 0; !like && i < record->n_processes; i++)
+                if (record->processes[i].id.pid == stat.parent)
+                        like = &record->processes[i];
+        if (!like && record->n_processes > 0)
+                like = &record->processes[0];
+        home = like && like->cpuset ? like->cpuset : "/";
         path = strdup(home);
         if (!path)
                 return -ENOMEM;

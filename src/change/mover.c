@@ -383,22 +383,6 @@ static int read_entries_up_to(Walk *w, uint64_t end) {
         return r;
 }
 
-/* Reads the entries of the pages from the walk's address up to `end`. The chunk may continue after
- * the end of a small mapping, but the address space may not, which shows as -ESTALE. */
-static int read_entries(Walk *w, uint64_t end, const uint64_t **ret) {
-        const Mover *mover = w->mover;
-        const uint64_t border = chunk_end(mover->address);
-        int r = 0;
-
-        if (mover->address < w->entries.start || end > w->entries.end) {
-                r = read_entries_up_to(w, border);
-                if (r == -ESTALE && end < border)
-                        r = read_entries_up_to(w, end);
-        }
-        *ret = w->entries.of + (mover->address - w->entries.start) / page_size_bytes();
-        return r;
-}
-
 /* The chunk, or the part of one, at the walk's address. */
 static int add_piece(Walk *w) {
         Mover *mover = w->mover;
@@ -406,7 +390,7 @@ static int add_piece(Walk *w) {
         const bool may_be_read = !mapping->has_file || mapping->on_disk;
         const PageReach reach = mapping->kind == MAPPING_SHARED_ANON ? w->own.reach : PAGES_ALONE;
         const uint64_t *entries;
-        uint64_t end;
+        uint64_t border, end;
         int r = skip_empty(mover);
         size_t n;
 
@@ -414,10 +398,17 @@ static int add_piece(Walk *w) {
                 w->scanned_bytes += MOVER_CHUNK_BYTES; /* it may have taken as long */
         if (r <= 0)
                 return r;
-        end = chunk_end(mover->address);
-        end = end < mapping->end ? end : mapping->end;
+        border = chunk_end(mover->address);
+        end = border < mapping->end ? border : mapping->end;
         n = (size_t)((end - mover->address) / page_size_bytes());
-        r = read_entries(w, end, &entries);
+        /* The chunk may continue after the end of a small mapping, but the address space may not,
+         * which shows as -ESTALE. */
+        if (mover->address < w->entries.start || end > w->entries.end) {
+                r = read_entries_up_to(w, border);
+                if (r == -ESTALE && end < border)
+                        r = read_entries_up_to(w, end);
+        }
+        entries = w->entries.of + (mover->address - w->entries.start) / page_size_bytes();
         if (r >= 0 && mapping->kind == MAPPING_PRIVATE) {
                 if (may_be_read != w->own.may_be_read)
                         r = walk_flush(w, &w->own);

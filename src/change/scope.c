@@ -393,51 +393,48 @@ static int process_attach(int group_fd, const ProcHandle *handle) {
         return r == -ENODEV ? -ENOENT : r; /* the group is gone */
 }
 
-static int scope_ask(Backend *backend, const BackendTarget *target, const UndoRecord *record,
-                     BackendCall *call) {
-        _cleanup_free_ pid_t *pids = calloc(target->n_members + 1, sizeof(*pids));
-        _cleanup_free_ char *slice = slice_of(record->home), *description = NULL;
+int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord *record,
+                BackendCall *call) {
+        _cleanup_free_ char *path = NULL, *slice = NULL, *description = NULL;
+        _cleanup_free_ pid_t *pids = NULL;
+        _cleanup_close_ int fd = -EBADF;
         BusScope scope = { .name = record->scope,
-                           .slice = slice,
                            .part_of = last_part(record->home, strlen(record->home)),
                            .send_sighup = record->former.send_sighup,
                            .has_oom_policy = record->former.has_oom_policy,
                            .stop_timeout_usec = record->former.timeout_usec,
-                           .tasks_max = record->former.tasks_max,
-                           .pids = pids };
+                           .tasks_max = record->former.tasks_max };
+        int r = open_scope(backend->sysroot, record, &path, &fd);
 
+        if (r != -ESRCH) {
+                for (size_t i = 0; r >= 0 && i < target->n_members; i++) {
+                        const Member *m = &target->members[i];
+
+                        r = m->process.scope ? 0 : process_attach(fd, m->handle);
+                        r = r == -ESRCH ? 0 : r;
+                }
+                return r < 0 ? r : 1;
+        }
+        /* There is no scope yet. */
+        r = backend_systemd_ensure_bus(backend);
+        if (r < 0)
+                return r;
+        pids = calloc(target->n_members + 1, sizeof(*pids));
+        slice = slice_of(record->home);
         if (asprintf(&description, "%s, bound by tidbnumad", target->instance) < 0)
                 description = NULL;
         if (!pids || !slice || !description)
                 return -ENOMEM;
+        scope.slice = slice;
         scope.description = description;
+        scope.pids = pids;
         for (size_t i = 0; i < target->n_members; i++)
                 if (!target->members[i].process.scope && proc_is_alive(target->members[i].handle))
                         pids[scope.n_pids++] = target->members[i].handle->pid;
-        return scope.n_pids == 0 ? -ESRCH
-                                 : bus_scope_start(backend->bus, &scope, call->reply,
-                                                   call->userdata, &call->slot);
-}
-
-int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord *record,
-                BackendCall *call) {
-        _cleanup_free_ char *path = NULL;
-        _cleanup_close_ int fd = -EBADF;
-        int r = open_scope(backend->sysroot, record, &path, &fd);
-
-        if (r == -ESRCH) { /* there is no scope yet */
-                r = backend_systemd_ensure_bus(backend);
-                if (r >= 0)
-                        r = scope_ask(backend, target, record, call);
-                return r < 0 ? r : 0;
-        }
-        for (size_t i = 0; r >= 0 && i < target->n_members; i++) {
-                const Member *m = &target->members[i];
-
-                r = m->process.scope ? 0 : process_attach(fd, m->handle);
-                r = r == -ESRCH ? 0 : r;
-        }
-        return r < 0 ? r : 1;
+        if (scope.n_pids == 0)
+                return -ESRCH;
+        r = bus_scope_start(backend->bus, &scope, call->reply, call->userdata, &call->slot);
+        return r < 0 ? r : 0;
 }
 
 /* --- and back ---
