@@ -150,53 +150,46 @@ static void drop_move(WorkerWalks *walks, const Move *move) {
                 }
 }
 
-static int add_move(WorkerWalks *walks, const WorkerRequest *request, ProcHandle *handle,
-                    Move **ret) {
-        Move *move;
-        int r;
-
-        /* For processes that have ended no next step will be requested. */
-        for (size_t i = walks->n_moves; i > 0; i--)
-                if (!proc_is_alive(&walks->moves[i - 1]->handle))
-                        drop_move(walks, walks->moves[i - 1]);
-        if (ARRAY_RESERVE(walks->moves, walks->allocated, walks->n_moves + 1) < 0)
-                return -ENOMEM;
-        move = calloc(1, sizeof(*move));
-        if (!move)
-                return -ENOMEM;
-        *move = (Move){ .pass = request->move.pass, .handle = *handle, .mover = MOVER_NONE };
-        *handle = PROC_HANDLE_NONE;
-        r = mover_begin(&move->mover, &move->handle);
-        if (r < 0) {
-                move_free(move);
-                return r;
-        }
-        walks->moves[walks->n_moves++] = move;
-        *ret = move;
-        return 0;
-}
-
 static int step(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *handle,
                 WorkerReply *reply) {
         Move *move = NULL;
-        int r = 0;
+        WorkerWalks *w;
+        int r;
 
         if (!*walks)
                 *walks = calloc(1, sizeof(**walks));
         if (!*walks)
                 return -ENOMEM;
-        for (size_t i = 0; i < (*walks)->n_moves && !move; i++)
-                if ((*walks)->moves[i]->handle.pid == handle->pid &&
-                    (*walks)->moves[i]->handle.start_ticks == handle->start_ticks)
-                        move = (*walks)->moves[i];
+        w = *walks;
+        for (size_t i = 0; i < w->n_moves && !move; i++)
+                if (w->moves[i]->handle.pid == handle->pid &&
+                    w->moves[i]->handle.start_ticks == handle->start_ticks)
+                        move = w->moves[i];
         if (move && move->pass != request->move.pass) {
-                drop_move(*walks, move);
+                drop_move(w, move);
                 move = NULL;
         }
-        if (!move)
-                r = add_move(*walks, request, handle, &move);
-        if (r < 0)
-                return r;
+        if (!move) {
+                /* For processes that have ended no next step will be requested. */
+                for (size_t i = w->n_moves; i > 0; i--)
+                        if (!proc_is_alive(&w->moves[i - 1]->handle))
+                                drop_move(w, w->moves[i - 1]);
+                if (ARRAY_RESERVE(w->moves, w->allocated, w->n_moves + 1) < 0)
+                        return -ENOMEM;
+                move = calloc(1, sizeof(*move));
+                if (!move)
+                        return -ENOMEM;
+                *move = (Move){ .pass = request->move.pass,
+                                .handle = *handle,
+                                .mover = MOVER_NONE };
+                *handle = PROC_HANDLE_NONE;
+                r = mover_begin(&move->mover, &move->handle);
+                if (r < 0) {
+                        move_free(move);
+                        return r;
+                }
+                w->moves[w->n_moves++] = move;
+        }
         move->mover.counters = (MoverCounters){ 0 };
         move->mover.alone = request->move.alone;
         move->mover.files = request->move.files;
@@ -204,7 +197,7 @@ static int step(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *h
                        &reply->moved.paid_bytes);
         reply->moved.counters = move->mover.counters;
         if (r <= 0)
-                drop_move(*walks, move);
+                drop_move(w, move);
         return r;
 }
 

@@ -125,22 +125,20 @@ static void ticket_free(Workers *all, Ticket *t) {
         free(t);
 }
 
-/* The effect of a write counts, not its late answer. */
-static bool ticket_is_over(const Ticket *t, uint64_t now_usec) {
-        const uint64_t keep_usec =
-                t->request.job == WORKER_PROBE ? WORKER_KEEP_PROBE_USEC : WORKER_KEEP_USEC;
-
-        return t->is_answered && !t->is_news &&
-               (t->is_outdated || worker_lane_limits(worker_request_lane(&t->request))->own ||
-                now_usec >= t->answered_usec + keep_usec);
-}
-
 static Ticket *ticket_find(Workers *all, const WorkerRequest *request) {
         const uint64_t now = clock_monotonic_usec();
 
-        for (size_t i = all->n_tickets; i > 0; i--)
-                if (ticket_is_over(all->tickets[i - 1], now))
-                        ticket_free(all, all->tickets[i - 1]);
+        for (size_t i = all->n_tickets; i > 0; i--) {
+                Ticket *t = all->tickets[i - 1];
+                const uint64_t keep_usec =
+                        t->request.job == WORKER_PROBE ? WORKER_KEEP_PROBE_USEC : WORKER_KEEP_USEC;
+
+                /* It is over. The effect of a write counts, not its late answer. */
+                if (t->is_answered && !t->is_news &&
+                    (t->is_outdated || worker_lane_limits(worker_request_lane(&t->request))->own ||
+                     now >= t->answered_usec + keep_usec))
+                        ticket_free(all, t);
+        }
         for (size_t i = 0; i < all->n_tickets; i++)
                 if (!all->tickets[i]->is_outdated &&
                     worker_request_is_same(&all->tickets[i]->request, request))
@@ -433,24 +431,22 @@ static Child *find_at_process(const Workers *all, const WorkerRequest *request) 
 
 /* --- who is next --- */
 
-static bool user_has_late(const Workers *all, uid_t uid) {
-        unsigned n = 0;
-
-        for (size_t i = 0; i < all->n_children; i++)
-                n += all->children[i]->lane == WORKER_LANE_FACTS && all->children[i]->uid == uid &&
-                     child_is_late(all->children[i]);
-        return n >= WORKER_LATE_USER_MAX;
-}
-
 static bool ticket_may_run(const Workers *all, const Ticket *t) {
+        unsigned n_late = 0; /* facts of its user */
+
         if (worker_request_is_urgent(&t->request)) /* a fact that is late takes no try from it */
                 return true;
         if (t->request.job == WORKER_DRAW || worker_job_lane(t->request.job) == WORKER_LANE_MOVES ||
             worker_job_lane(t->request.job) == WORKER_LANE_ONCE)
                 return true;
-        return !find_at_process(all, &t->request) &&
-               (worker_lane_limits(worker_request_lane(&t->request))->own ||
-                !user_has_late(all, t->uid));
+        if (find_at_process(all, &t->request))
+                return false;
+        if (worker_lane_limits(worker_request_lane(&t->request))->own)
+                return true;
+        for (size_t i = 0; i < all->n_children; i++)
+                n_late += all->children[i]->lane == WORKER_LANE_FACTS &&
+                          all->children[i]->uid == t->uid && child_is_late(all->children[i]);
+        return n_late < WORKER_LATE_USER_MAX;
 }
 
 /* The users in turn by their numbers, the daemon itself before them; of one user the oldest. */
