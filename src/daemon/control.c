@@ -1,3 +1,5 @@
+/* The control socket: connections, calls that wait for their effect, and what each method does.
+ * ctl/command-control.c is the other side. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -848,42 +850,6 @@ static uint64_t look_at_call(Control *c, Connection *connection, uint64_t now_us
         return INSTANCE_NEVER;
 }
 
-static int take_call(Connection *connection, const Method *method, sd_bus_message *message) {
-        const uint64_t now_usec = clock_monotonic_usec();
-        Call *call = &connection->call;
-        Control *c = connection->control;
-        size_t n_waiting = 0;
-        int r;
-
-        for (size_t i = 0; i < c->n; i++)
-                n_waiting += c->connections[i]->call.method != NULL;
-        if (!sd_bus_message_has_signature(message, method->signature))
-                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_INVALID,
-                                                  "%s takes the arguments '%s'", method->name,
-                                                  method->signature);
-        if (call->method)
-                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_BUSY,
-                                                  "%s is not answered yet; one call at a time",
-                                                  call->method->name);
-        if (n_waiting >= WAITING_MAX)
-                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_BUSY,
-                                                  "%d calls of others wait already", WAITING_MAX);
-        *call = (Call){ .method = method,
-                        .message = sd_bus_message_ref(message),
-                        .due_usec = now_usec > c->free_usec ? now_usec : c->free_usec };
-        r = call_read_arguments(call);
-        if (r < 0) {
-                call_done(call);
-                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_INVALID,
-                                                  "expected at most %d names of at most %u bytes",
-                                                  NAMES_MAX, REQUEST_NAME_MAX);
-        }
-        call->deadline_usec = call->due_usec + DEADLINE_USEC;
-        c->free_usec = call->due_usec + BETWEEN_USEC;
-        wake(c);
-        return 1;
-}
-
 /* --- connections --- */
 
 static void connection_free(Connection *connection) {
@@ -918,13 +884,47 @@ static void end_connection(Connection *connection) {
 }
 
 static int on_call(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
+        const uint64_t now_usec = clock_monotonic_usec();
         Connection *connection = userdata;
+        Call *call = &connection->call;
+        Control *c = connection->control;
+        const Method *method = NULL;
+        size_t n_waiting = 0;
+        int r;
 
-        connection->used_usec = clock_monotonic_usec();
-        for (size_t i = 0; i < ELEMENTSOF(methods) && !connection->ended; i++)
+        connection->used_usec = now_usec;
+        for (size_t i = 0; i < ELEMENTSOF(methods) && !connection->ended && !method; i++)
                 if (sd_bus_message_is_method_call(message, CONTROL_INTERFACE, methods[i].name) > 0)
-                        return take_call(connection, &methods[i], message);
-        return 0; /* libsystemd answers that there is no such method */
+                        method = &methods[i];
+        if (!method)
+                return 0; /* libsystemd answers that there is no such method */
+        if (!sd_bus_message_has_signature(message, method->signature))
+                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_INVALID,
+                                                  "%s takes the arguments '%s'", method->name,
+                                                  method->signature);
+        if (call->method)
+                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_BUSY,
+                                                  "%s is not answered yet; one call at a time",
+                                                  call->method->name);
+        for (size_t i = 0; i < c->n; i++)
+                n_waiting += c->connections[i]->call.method != NULL;
+        if (n_waiting >= WAITING_MAX)
+                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_BUSY,
+                                                  "%d calls of others wait already", WAITING_MAX);
+        *call = (Call){ .method = method,
+                        .message = sd_bus_message_ref(message),
+                        .due_usec = now_usec > c->free_usec ? now_usec : c->free_usec };
+        r = call_read_arguments(call);
+        if (r < 0) {
+                call_done(call);
+                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_INVALID,
+                                                  "expected at most %d names of at most %u bytes",
+                                                  NAMES_MAX, REQUEST_NAME_MAX);
+        }
+        call->deadline_usec = call->due_usec + DEADLINE_USEC;
+        c->free_usec = call->due_usec + BETWEEN_USEC;
+        wake(c);
+        return 1;
 }
 
 /* Sees every message, also those that libsystemd answers itself. */

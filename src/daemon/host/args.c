@@ -1,3 +1,4 @@
+/* The command line of the daemon. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* The host: the runtime folder and its lock, the machine as it was read, the mode, the queue of
+ * work, and CPUs and memory that come and go. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* The log, with its limits for what any user can cause, and the notifications of the service
+ * manager. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

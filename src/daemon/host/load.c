@@ -1,3 +1,5 @@
+/* Policies and requests: loads them, puts them in force, and keeps them for the next start. config/
+ * checks the files. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

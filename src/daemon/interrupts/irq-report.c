@@ -1,3 +1,5 @@
+/* What is reported of interrupts: what each reconcile has decided for a device, and how many
+ * interrupts were delivered on CPUs of instances. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"

@@ -1,3 +1,5 @@
+/* When the ports, the data directory and the disks of an instance are read, and what follows from a
+ * change. Workers read them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* The lists of the module: instances and their processes, ignored processes, and the processes that
+ * a scan goes through. watch.c and identify.c decide what is in them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

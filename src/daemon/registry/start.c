@@ -1,3 +1,5 @@
+/* CPUs that a process is given at its exec, and what happens to them afterwards. change/threads.c
+ * sets them. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>

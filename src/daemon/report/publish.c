@@ -1,3 +1,5 @@
+/* Publishes: gathers a snapshot from all modules and writes it to the two files; and the table of a
+ * dry run. publish/ has the formats. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -75,7 +75,6 @@ bool irq_balance_restore(Interrupts *irq);
  * force is written, and a setting of tidbnumad that is not desired any more is restored. Events of
  * udev, of links and of instances trigger it, and a slow timer. */
 
-typedef struct Interrupts Interrupts;
 typedef struct Placing Placing;
 typedef struct Registry Registry;
 

@@ -31,8 +31,6 @@ void cost_pause(Sampling *sampling, Begun begun);
  * Only with `sampling.access: on`. If the host has no such counters, the reason is logged once and
  * nothing else changes. */
 
-typedef struct Sampling Sampling;
-
 #define ACCESS_REASON_MAX 160u
 
 /* Sums over all instances of a policy, also over those that have ended. */
@@ -118,9 +116,6 @@ uint64_t sampling_interval_usec(const Sampling *sampling);
  *
  * Sampling takes some milliseconds a process. One pass takes SAMPLE_PASS_USEC, so that a new
  * process waits no longer than that and for the process whose sample was begun. */
-
-typedef struct Sampling Sampling;
-typedef struct Instance Instance;
 
 typedef struct Drawing Drawing;
 
