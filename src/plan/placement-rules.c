@@ -126,28 +126,27 @@ static void item_split_need(const Planner *planner, PlanItem *item, size_t n) {
 
 /* CPUs that the policy lists are its own even if they are reserved or isolated, and so are isolated
  * ones of nodes that an entry of `instances` names. */
-static CpuSet own_cpus(const Planner *planner, const PlanItem *item, const Node *node) {
-        CpuSet cpus =
-                item->policy->cpus.choice == CPUS_ONE_PER_CORE ? node->first_threads : node->cpus;
-
-        if (item->policy->cpus.choice == CPUS_LIST)
-                id_set_intersect(&cpus, &item->policy->cpus.list);
-        else
-                id_set_subtract(&cpus, &planner->reserved_cpus);
-        if (item->policy->cpus.choice != CPUS_LIST && !item->choice->entry)
-                id_set_subtract(&cpus, &planner->withheld_cpus);
-        id_set_subtract(&cpus, &planner->taken_cpus);
-        return cpus;
-}
-
-CpuSet placement_usable_cpus(const Planner *planner, const PlanItem *item, const NodeBits *nodes) {
+static CpuSet own_cpus(const Planner *planner, const PlanItem *item, const NodeBits *nodes) {
+        const CpuChoice choice = item->policy->cpus.choice;
         CpuSet all = { 0 };
 
         ID_SET_FOREACH(i, nodes) {
-                CpuSet cpus = own_cpus(planner, item, planner->nodes[i].node);
+                const Node *node = planner->nodes[i].node;
 
-                id_set_union(&all, &cpus);
+                id_set_union(&all,
+                             choice == CPUS_ONE_PER_CORE ? &node->first_threads : &node->cpus);
         }
+        if (choice == CPUS_LIST)
+                id_set_intersect(&all, &item->policy->cpus.list);
+        id_set_subtract(&all, choice == CPUS_LIST   ? &planner->taken_cpus
+                              : item->choice->entry ? &planner->unlisted_cpus
+                                                    : &planner->unnamed_cpus);
+        return all;
+}
+
+CpuSet placement_usable_cpus(const Planner *planner, const PlanItem *item, const NodeBits *nodes) {
+        CpuSet all = own_cpus(planner, item, nodes);
+
         if (!id_set_is_empty(&item->in->allowed_cpus))
                 id_set_intersect(&all, &item->in->allowed_cpus);
         return all;
@@ -168,18 +167,12 @@ static CpuSet online_cpus_of(const Planner *planner, const NodeBits *nodes) {
         return all;
 }
 
-/* Those of these nodes of which the item would have a CPU that is one of `allowed` (empty: all). */
-static NodeBits nodes_with_cpus(const Planner *planner, const PlanItem *item, const NodeBits *nodes,
-                                const CpuSet *allowed) {
-        const bool all = id_set_is_empty(allowed);
+static NodeBits nodes_with_cpus(const Planner *planner, const NodeBits *nodes, const CpuSet *cpus) {
         NodeBits with_cpus = { 0 };
 
-        ID_SET_FOREACH(i, nodes) {
-                const CpuSet cpus = own_cpus(planner, item, planner->nodes[i].node);
-
-                if (all ? !id_set_is_empty(&cpus) : id_set_intersects(&cpus, allowed))
-                        id_set_add(&with_cpus, (size_t)i);
-        }
+        ID_SET_FOREACH(i, nodes)
+        if (id_set_intersects(&planner->nodes[i].node->cpus, cpus))
+                id_set_add(&with_cpus, (size_t)i);
         return with_cpus;
 }
 
@@ -193,9 +186,8 @@ static bool allows_list(const PlanItem *item) {
 static PlacementRefusal check_explicit(const Planner *planner, const PlanItem *item,
                                        const NodeSet *nodes) {
         const NodeBits bits = node_bits(planner, nodes);
-        const NodeBits own = nodes_with_cpus(planner, item, &bits, &(CpuSet){ 0 }),
-                       usable = nodes_with_cpus(planner, item, &bits, &item->in->allowed_cpus);
-        const CpuSet cpus = online_cpus_of(planner, &bits);
+        const CpuSet cpus = online_cpus_of(planner, &bits), own = own_cpus(planner, item, &bits),
+                     usable = placement_usable_cpus(planner, item, &bits);
         const CpuSet *list =
                 item->policy->cpus.choice == CPUS_LIST ? &item->policy->cpus.list : NULL;
         NodeSet with_memory = topology_memory_nodes(planner->input->topology);
@@ -299,7 +291,7 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
                        allowed = node_bits(planner, &in->allowed_nodes);
         PlacementRefusal refusal;
         NodeBits keep;
-        CpuSet online;
+        CpuSet cpus;
 
         if (id_set_is_empty(&planner->homes))
                 return REFUSAL_NO_HOME;
@@ -309,10 +301,10 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
         refusal = check_feasible(planner, item, item_count_wanted(item), &item->feasible);
         if (refusal != REFUSAL_NONE)
                 return refusal;
-        online = online_cpus_of(planner, &item->feasible);
         if (list) {
+                cpus = online_cpus_of(planner, &item->feasible);
                 /* It is meant to the letter, so that each set of nodes has to own all of them. */
-                if (!id_set_is_subset(list, &online))
+                if (!id_set_is_subset(list, &cpus))
                         return REFUSAL_CPUS_ABSENT;
                 ID_SET_FOREACH(i, &item->feasible)
                 if (id_set_intersects(&planner->nodes[i].node->cpus, list))
@@ -323,15 +315,21 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
                 if (id_set_intersects(list, &planner->taken_cpus))
                         return REFUSAL_TAKEN;
         } else {
-                keep = nodes_with_cpus(planner, item, &item->feasible, &(CpuSet){ 0 });
-                if (item_lacks_after(planner, item, &keep))
-                        return id_set_is_subset(&online, &planner->taken_cpus) ? REFUSAL_TAKEN
-                                                                               : REFUSAL_ISOLATED;
+                const NodeBits feasible = item->feasible;
+
+                cpus = own_cpus(planner, item, &feasible);
+                keep = nodes_with_cpus(planner, &feasible, &cpus);
+                if (item_lacks_after(planner, item, &keep)) {
+                        cpus = online_cpus_of(planner, &feasible);
+                        return id_set_is_subset(&cpus, &planner->taken_cpus) ? REFUSAL_TAKEN
+                                                                             : REFUSAL_ISOLATED;
+                }
         }
         if (!id_set_is_empty(&in->allowed_nodes) && item_lacks_after(planner, item, &allowed))
                 return REFUSAL_CGROUP_NODES;
         if (!id_set_is_empty(&in->allowed_cpus)) {
-                keep = nodes_with_cpus(planner, item, &item->feasible, &in->allowed_cpus);
+                cpus = placement_usable_cpus(planner, item, &item->feasible);
+                keep = nodes_with_cpus(planner, &item->feasible, &cpus);
                 if (list ? !allows_list(item) : item_lacks_after(planner, item, &keep))
                         return REFUSAL_CGROUP_CPUS;
         }
@@ -569,15 +567,17 @@ int placement_planner_init(Planner *planner, const PlacementInput *input, Placem
         *planner = (Planner){
                 .input = input,
                 .n_pools = 1 + (input->pools ? input->pools->n : 0),
-                .reserved_cpus = plan->reserved_cpus,
-                .withheld_cpus = topology_withheld_cpus(topology),
                 .taken_cpus = topology->taken_cpus,
+                .unlisted_cpus = plan->reserved_cpus,
+                .unnamed_cpus = topology_withheld_cpus(topology),
                 .items = calloc(input->n_instances + 1, sizeof(PlanItem)),
                 .n_items = input->n_instances,
                 .movable = calloc(input->n_instances + 1, sizeof(PlanItem *)),
         };
         if (!planner->items || !planner->movable)
                 return -ENOMEM;
+        id_set_union(&planner->unlisted_cpus, &planner->taken_cpus);
+        id_set_union(&planner->unnamed_cpus, &planner->unlisted_cpus);
         for (size_t i = 0; i < topology->n_nodes && i < PLACEMENT_NODES_MAX; i++) {
                 const Node *node = &topology->nodes[i];
                 PlanNode *n = &planner->nodes[planner->n_nodes++];

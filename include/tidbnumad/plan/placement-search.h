@@ -84,9 +84,10 @@ typedef struct Planner {
         PlanPolicy *policies;                       /* owned */
         size_t n_policies;
         NodeBits homes, reserved;
-        CpuSet reserved_cpus;
-        CpuSet withheld_cpus, taken_cpus; /* see topology_withheld_cpus() */
-        PlanItem *items;                  /* by name; owned */
+        /* CPUs that an instance does not get: none of them, unless its policy lists them, unless an
+         * entry of `instances` names their nodes. Each includes the one before. */
+        CpuSet taken_cpus, unlisted_cpus, unnamed_cpus;
+        PlanItem *items; /* by name; owned */
         size_t n_items;
         PlanItem **movable; /* of the items, in the order in which they are placed; owned */
         size_t n_movable;
