@@ -40,7 +40,7 @@ static const NodeSet *draft_explicit(const PolicyDraft *draft, size_t i, SourceS
  * certain is reported: two globs that merely overlap are not reported --- */
 
 /* Does `wide` match everything that `narrow` matches? NULL is a key that is not set. */
-static bool covers(const char *wide, const char *narrow, int flags) {
+static bool glob_covers(const char *wide, const char *narrow, int flags) {
         if (!wide)
                 return true;
         if (!narrow)
@@ -53,12 +53,12 @@ static bool covers(const char *wide, const char *narrow, int flags) {
         return fnmatch(wide, narrow, flags) == 0;
 }
 
-static bool covers_exe(const char *wide, const char *narrow) {
+static bool exe_covers(const char *wide, const char *narrow) {
         const char *slash = narrow ? strrchr(narrow, '/') : NULL;
 
         if (wide && narrow && wide[0] != '/')
                 return strcmp(wide, slash ? slash + 1 : narrow) == 0;
-        return covers(wide, narrow, FNM_PATHNAME);
+        return glob_covers(wide, narrow, FNM_PATHNAME);
 }
 
 /* --- entries of `instances` --- */
@@ -69,7 +69,7 @@ static bool check_entry(const PolicyDraft *draft, size_t i, size_t j, Diagnostic
         const PolicyMatch *later = &draft->policy.instances[j].match;
         uint32_t line = draft->entries[i].at.line;
 
-        if (!covers(earlier->unit, later->unit, 0) ||
+        if (!glob_covers(earlier->unit, later->unit, 0) ||
             (earlier->port != 0 && earlier->port != later->port))
                 return false;
         if (earlier->port == later->port && text_equal(earlier->unit, later->unit))
@@ -90,12 +90,12 @@ static bool check_entry(const PolicyDraft *draft, size_t i, size_t j, Diagnostic
 
 /* --- entries of `irq` --- */
 
-static bool covers_words(const WordList *wide, const WordList *narrow) {
+static bool words_cover(const WordList *wide, const WordList *narrow) {
         for (size_t i = 0; i < narrow->n_words; i++) {
                 bool found = false;
 
                 for (size_t j = 0; j < wide->n_words && !found; j++)
-                        found = covers(wide->words[j], narrow->words[i], 0);
+                        found = glob_covers(wide->words[j], narrow->words[i], 0);
                 if (!found)
                         return false;
         }
@@ -111,9 +111,9 @@ void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagno
                 if (!file || irq->net.n_words + irq->nvme.n_words + irq->pci.n_words == 0)
                         continue; /* it was refused */
                 for (size_t k = 0; k < i && !cover; k++)
-                        if (covers_words(&set->irqs[k].net, &irq->net) &&
-                            covers_words(&set->irqs[k].nvme, &irq->nvme) &&
-                            covers_words(&set->irqs[k].pci, &irq->pci))
+                        if (words_cover(&set->irqs[k].net, &irq->net) &&
+                            words_cover(&set->irqs[k].nvme, &irq->nvme) &&
+                            words_cover(&set->irqs[k].pci, &irq->pci))
                                 cover = &set->irqs[k];
                 if (cover)
                         diagnostics_add_at(
@@ -155,7 +155,7 @@ typedef struct Check {
 #define REFUSE(c, at, ...) REPORT((c)->errors, (c), (at), __VA_ARGS__)
 #define WARN(c, at, ...) REPORT((c)->warnings, (c), (at), __VA_ARGS__)
 
-static const char *render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
+static const char *render_ids(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
         if (id_view_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
                 strcpy(buffer, "numbers"); /* thousands of single ones */
         return buffer;
@@ -288,8 +288,8 @@ static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
                 REFUSE(c, policy_draft_span(c->draft, CPUS),
                        "`" CPUS "` names CPU %s, which node %s in line %u does not have, expected "
                        "some of %s",
-                       render(ID_VIEW(&lacking), outside), render(ID_VIEW(nodes), list), at.line,
-                       render(ID_VIEW(&theirs), inside));
+                       render_ids(ID_VIEW(&lacking), outside), render_ids(ID_VIEW(nodes), list),
+                       at.line, render_ids(ID_VIEW(&theirs), inside));
                 return;
         }
         for (size_t i = 0; lists_cpus(c) && i < c->topology->n_nodes; i++) {
@@ -304,8 +304,8 @@ static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
                 REFUSE(c, policy_draft_span(c->draft, CPUS),
                        "`" CPUS "` has no CPU of node %s, which line %u names, expected some of %s "
                        "as well, or nodes without that one",
-                       render(ID_VIEW(&alone), list), at.line,
-                       render(ID_VIEW(&node->cpus), inside));
+                       render_ids(ID_VIEW(&alone), list), at.line,
+                       render_ids(ID_VIEW(&node->cpus), inside));
                 return;
         }
 }
@@ -328,7 +328,7 @@ static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
         else if (c->policy->memory == MEMORY_BIND && !id_set_intersects(&with_memory, nodes))
                 refusal = REFUSAL_NO_MEMORY;
         if (refusal != REFUSAL_NONE) {
-                WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render(ID_VIEW(nodes), list),
+                WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render_ids(ID_VIEW(nodes), list),
                      placement_refusal_to_string(refusal));
                 return;
         }
@@ -344,7 +344,7 @@ static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
         }
         if (!id_set_is_empty(&empty) && !paired)
                 WARN(c, at, "node %s has no memory: all memory that its CPUs use is remote",
-                     render(ID_VIEW(&empty), list));
+                     render_ids(ID_VIEW(&empty), list));
 }
 
 static void check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
@@ -373,7 +373,7 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                 if (!id_set_is_empty(&absent))
                         WARN(&c, policy_draft_span(draft, AVOID),
                              "`" AVOID "` names node %s, which this machine does not have",
-                             render(ID_VIEW(&absent), list));
+                             render_ids(ID_VIEW(&absent), list));
         }
         /* The nodes to choose are those of the listed CPUs. */
         if (lists_cpus(&c) && place->count_is_set && place->count != PLACE_COUNT_AUTO) {
@@ -397,7 +397,7 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                         REFUSE(&c, at,
                                "nodes %s belong to several sockets, and `same_package: true` is in "
                                "line %u, expected nodes of one socket",
-                               render(ID_VIEW(nodes), list),
+                               render_ids(ID_VIEW(nodes), list),
                                policy_draft_span(draft, SAME_PACKAGE).line);
                 check_memory(&c, nodes, at);
                 check_cpus(&c, nodes, at);
@@ -406,14 +406,14 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                 id_set_intersect(&avoided, nodes);
                 if (!id_set_is_empty(&avoided))
                         WARN(&c, at, "node %s is in `place.avoid` of line %u, but used here",
-                             render(ID_VIEW(&avoided), list),
+                             render_ids(ID_VIEW(&avoided), list),
                              policy_draft_span(c.draft, AVOID).line);
                 id_set_intersect(&again, nodes);
                 if (!id_set_is_empty(&again) && place->share == SHARE_EXCLUSIVE)
                         WARN(&c, at,
                              "node %s is also used by another entry of `instances`, and the policy "
                              "%s, expected different nodes, or `share: shared`",
-                             render(ID_VIEW(&again), list),
+                             render_ids(ID_VIEW(&again), list),
                              place->share_is_set ? "sets `share: exclusive`"
                                                  : "is exclusive, as it is by default");
                 id_set_union(&seen, nodes);
@@ -494,8 +494,8 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                                 meant ? errors : warnings, later->file, at,
                                 "policy `%s` names node %s, and so does policy `%s` (%s:%u); both "
                                 "are exclusive%s, expected different nodes, or `share: shared`",
-                                b->name, render(ID_VIEW(&both), list), a->name, a->file, a->line,
-                                meant ? "" : ", as they are by default");
+                                b->name, render_ids(ID_VIEW(&both), list), a->name, a->file,
+                                a->line, meant ? "" : ", as they are by default");
                 }
         }
         /* Warns of a policy whose processes all belong to an earlier one. */
@@ -506,11 +506,13 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                         const PolicyDraft *earlier = &merge->drafts[k];
 
                         if (earlier->faulty ||
-                            !(covers_exe(earlier->policy.match.exe, later->policy.match.exe) &&
-                              covers(earlier->policy.match.unit, later->policy.match.unit, 0) &&
+                            !(exe_covers(earlier->policy.match.exe, later->policy.match.exe) &&
+                              glob_covers(earlier->policy.match.unit, later->policy.match.unit,
+                                          0) &&
                               (!earlier->policy.match.user ||
                                text_equal(earlier->policy.match.user, later->policy.match.user)) &&
-                              covers(earlier->policy.match.args, later->policy.match.args, 0) &&
+                              glob_covers(earlier->policy.match.args, later->policy.match.args,
+                                          0) &&
                               (earlier->policy.match.containers == CONTAINERS_INCLUDED ||
                                later->policy.match.containers == CONTAINERS_EXCLUDED)))
                                 continue;

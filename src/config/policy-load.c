@@ -107,8 +107,8 @@ static void refuse_value(Loader *l, const PolicyKey *key, const YamlNode *node,
 }
 
 /* A node that is absent is as good as avoided: policy-check warns of that one. */
-static void check_present(Loader *l, const PolicyKey *key, const YamlNode *node, const IdSet *ids,
-                          bool cpus) {
+static void check_ids(Loader *l, const PolicyKey *key, const YamlNode *node, const IdSet *ids,
+                      bool cpus) {
         char missing[ID_SET_LIST_MAX], there[ID_SET_LIST_MAX];
         IdSet all, lacking = *ids;
         CpuSet all_cpus;
@@ -180,7 +180,7 @@ static int load_items(Loader *l, const PolicyKey *key, const YamlNode *node, voi
                         continue;
                 id_view_convert(ids, ID_TARGET(&added));
                 id_set_subtract(&added, &before);
-                check_present(l, key, item, &added, cpus);
+                check_ids(l, key, item, &added, cpus);
         }
         return 0;
 }
@@ -205,12 +205,12 @@ static int load_scalar(Loader *l, const PolicyKey *key, const YamlNode *node, vo
                 return r;
         check_card(l, key, node);
         id_view_convert(policy_list_ids(key, field, &cpus), ID_TARGET(&ids));
-        check_present(l, key, node, &ids, cpus);
+        check_ids(l, key, node, &ids, cpus);
         return 0;
 }
 
 /* The defaults of the table, for all that is part of `path`. Returns 0 or -ENOMEM. */
-static int set_defaults(const char *path, void *target) {
+static int load_defaults(const char *path, void *target) {
         const PolicyKey *keys;
         size_t n = policy_keys(&keys);
 
@@ -245,7 +245,7 @@ static int load_section(Loader *l, const YamlNode *node, const char *path, void 
 static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, void *target);
 
 /* How near two paths are: the length of what they begin with alike. */
-static size_t nearness(const char *a, const char *b) {
+static size_t path_nearness(const char *a, const char *b) {
         size_t n = 0;
 
         while (a[n] && a[n] == b[n])
@@ -279,8 +279,8 @@ static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
          * equals. */
         for (size_t i = 0; !nearest && i < n; i++)
                 if (strcmp(policy_key_leaf(&keys[i]), at->text) == 0 &&
-                    (!elsewhere ||
-                     nearness(keys[i].path, s->path) > nearness(elsewhere->path, s->path)))
+                    (!elsewhere || path_nearness(keys[i].path, s->path) >
+                                           path_nearness(elsewhere->path, s->path)))
                         elsewhere = &keys[i];
         (void)snprintf(where, sizeof(where), *s->path ? "in `%s`" : "at the top%s", s->path);
         if (nearest) {
@@ -406,7 +406,7 @@ static int add_builtin(PolicySet *set) {
                 const ProductInfo *info = product_info(i);
                 Policy *policy = &set->policies[set->n_policies++];
 
-                if (set_defaults("policies[]", policy) < 0)
+                if (load_defaults("policies[]", policy) < 0)
                         return -ENOMEM;
                 policy->name = strdup(info->name);
                 policy->match.exe = strdup(info->exe);
@@ -438,7 +438,7 @@ static int load_policy(Loader *l, const YamlNode *node) {
         draft.policy.file = strdup(l->file->path);
         if (!draft.policy.file)
                 return -ENOMEM;
-        r = set_defaults("policies[]", &draft.policy);
+        r = load_defaults("policies[]", &draft.policy);
         if (r < 0)
                 return r;
         /* A policy's keys record their places in its draft. */
@@ -488,7 +488,7 @@ static int load_irq(Loader *l, const YamlNode *node) {
         irq->file = strdup(l->file->path);
         if (!irq->file)
                 return -ENOMEM;
-        r = set_defaults("irq[]", irq);
+        r = load_defaults("irq[]", irq);
         return r < 0 ? r : load_section(l, node, "irq[]", irq);
 }
 
@@ -532,7 +532,7 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
 
         policy_set_init(&set);
         l.places = places;
-        r = set_defaults("", &set);
+        r = load_defaults("", &set);
         for (size_t i = 0; i < files->n_files && r == 0; i++) {
                 _cleanup_yaml_node_ YamlNode root = { 0 };
 

@@ -13,7 +13,7 @@
 #define NUMBER "^" DECIMAL
 
 /* Without memory, or with a mistake in the table, the build fails. */
-static void check(int r) {
+static void must(int r) {
         if (r < 0)
                 abort();
 }
@@ -22,7 +22,7 @@ static json_t *choice_of(const char *const *words) {
         json_t *list = json_array();
 
         for (size_t i = 0; words[i]; i++)
-                check(json_array_append_new(list, json_string(words[i])));
+                must(json_array_append_new(list, json_string(words[i])));
         return json_pack("{s:o}", "enum", list);
 }
 
@@ -30,14 +30,14 @@ static json_t *choice_of(const char *const *words) {
 static json_t *one_or_list(const PolicyKey *key, json_t *alternatives) {
         json_t *any = key->choices ? json_pack("[o]", choice_of(key->choices)) : json_array();
 
-        check(json_array_extend(any, alternatives));
-        check(json_array_append_new(any, json_pack("{s:s, s:i, s:{s:o}}", "type", "array",
-                                                   "minItems", key->empty_ok ? 0 : 1, "items",
-                                                   "anyOf", alternatives)));
+        must(json_array_extend(any, alternatives));
+        must(json_array_append_new(any, json_pack("{s:s, s:i, s:{s:o}}", "type", "array",
+                                                  "minItems", key->empty_ok ? 0 : 1, "items",
+                                                  "anyOf", alternatives)));
         return json_pack("{s:o}", "anyOf", any);
 }
 
-static json_t *ids(const PolicyKey *key, unsigned n_ids) {
+static json_t *ids_of(const PolicyKey *key, unsigned n_ids) {
         return one_or_list(key, json_pack("[{s:s, s:i, s:i}, {s:s, s:s}]", "type", "integer",
                                           "minimum", 0, "maximum", (int)n_ids - 1, "type", "string",
                                           "pattern", ID_LIST));
@@ -96,13 +96,13 @@ static json_t *value_of(const PolicyKey *key) {
         if (s && s->pattern) {
                 text = json_pack("{s:s, s:s}", "type", "string", "pattern", s->pattern);
                 if (s->integer == INTEGER_AS_TEXT)
-                        check(json_object_set_new(text, "type",
-                                                  json_pack("[s, s]", "string", "integer")));
+                        must(json_object_set_new(text, "type",
+                                                 json_pack("[s, s]", "string", "integer")));
                 if (s->integer == NO_INTEGER || s->integer == INTEGER_AS_TEXT)
                         return text;
                 integer = json_pack("{s:s, s:i}", "type", "integer", "minimum", s->minimum);
                 if (s->integer == INTEGER_BETWEEN)
-                        check(json_object_set_new(integer, "maximum", json_integer(s->maximum)));
+                        must(json_object_set_new(integer, "maximum", json_integer(s->maximum)));
                 return json_pack("{s:[o, o]}", "anyOf", integer, text);
         }
         switch (key->type) {
@@ -115,14 +115,14 @@ static json_t *value_of(const PolicyKey *key) {
                 return json_pack("{s:s}", "type", "boolean");
         case POLICY_KEY_NODES:
         case POLICY_KEY_RESERVE:
-                return ids(key, NODE_SET_MAX);
+                return ids_of(key, NODE_SET_MAX);
         case POLICY_KEY_AUTO_NUMBER:
                 return json_pack("{s:[{s:s, s:I, s:I}, {s:s, s:s}]}", "anyOf", "type", "integer",
                                  "minimum", (json_int_t)key->min, "maximum", (json_int_t)key->max,
                                  "type", "string", "pattern", "^(auto|[0-9]+)$");
         case POLICY_KEY_CPUS:
         case POLICY_KEY_STEER:
-                return ids(key, CPU_SET_MAX);
+                return ids_of(key, CPU_SET_MAX);
         default:
                 return one_or_list(key, json_pack("[{s:s, s:s}]", "type", "string", "pattern",
                                                   word_pattern(key->type)));
@@ -146,7 +146,7 @@ static json_t *key_schema(const PolicyKey *key) {
         json_t *schema;
 
         text_appendf(&description, "%s Value: %s.", key->help, policy_key_allowed(key, allowed));
-        check(description.error);
+        must(description.error);
         schema = json_pack("{s:s}", "description", description.data);
         if (text) {
                 /* In JSON syntax: numbers, booleans and empty lists are written without quotes. */
@@ -155,18 +155,18 @@ static json_t *key_schema(const PolicyKey *key) {
                              (key->type == POLICY_KEY_AUTO_NUMBER && strcmp(text, "auto") != 0) ||
                              strcmp(text, "[]") == 0;
 
-                check(json_object_set_new(schema, "default",
-                                          plain ? json_loads(text, JSON_DECODE_ANY, NULL)
-                                                : json_string(text)));
+                must(json_object_set_new(schema, "default",
+                                         plain ? json_loads(text, JSON_DECODE_ANY, NULL)
+                                               : json_string(text)));
         }
         (void)snprintf(entry, sizeof(entry), "%s[]", key->path);
         if (key->type == POLICY_KEY_SECTION)
-                check(add_members(schema, object_of(key->path)));
+                must(add_members(schema, object_of(key->path)));
         else if (key->type == POLICY_KEY_LIST)
-                check(add_members(schema, json_pack("{s:s, s:o}", "type", "array", "items",
-                                                    object_of(entry))));
+                must(add_members(schema, json_pack("{s:s, s:o}", "type", "array", "items",
+                                                   object_of(entry))));
         else
-                check(add_members(schema, value_of(key)));
+                must(add_members(schema, value_of(key)));
         return schema;
 }
 
@@ -182,21 +182,21 @@ static json_t *object_of(const char *parent) {
 
                 if (!policy_key_is_below(&keys[i], parent))
                         continue;
-                check(json_object_set_new(properties, name, key_schema(&keys[i])));
+                must(json_object_set_new(properties, name, key_schema(&keys[i])));
                 if (keys[i].need == POLICY_KEY_REQUIRED)
-                        check(json_array_append_new(required, json_string(name)));
+                        must(json_array_append_new(required, json_string(name)));
                 else if (keys[i].need == POLICY_KEY_ONE_OF)
-                        check(json_array_append_new(any, json_pack("{s:[s]}", "required", name)));
+                        must(json_array_append_new(any, json_pack("{s:[s]}", "required", name)));
         }
         object = json_pack("{s:s}", "type", "object");
         if (json_array_size(required) > 0)
-                check(json_object_set(object, "required", required));
+                must(json_object_set(object, "required", required));
         if (json_array_size(any) > 0)
-                check(json_object_set(object, "anyOf", any));
+                must(json_object_set(object, "anyOf", any));
         json_decref(required);
         json_decref(any);
-        check(json_object_set_new(object, "additionalProperties", json_false()));
-        check(json_object_set_new(object, "properties", properties));
+        must(json_object_set_new(object, "additionalProperties", json_false()));
+        must(json_object_set_new(object, "properties", properties));
         return object;
 }
 
