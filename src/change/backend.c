@@ -47,7 +47,7 @@ const char *backend_systemd_why_not(const Sysroot *sysroot) {
 
 /* ProtectSystem=strict makes what is mounted elsewhere read-only: the hierarchies of TuneD, Slurm
  * and others, which they also have to themselves. */
-static bool is_closed_to_the_unit(const Sysroot *sysroot) {
+static bool cgroup1_is_closed_to_unit(const Sysroot *sysroot) {
         _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
 
         return backend_systemd_runs(sysroot) &&
@@ -60,7 +60,7 @@ int backend_cgroup1_probe(const Sysroot *sysroot, bool in_unit) {
 
         if (in_unit && r == -EACCES && geteuid() != 0)
                 r = 0; /* the daemon is root */
-        return r == 0 && in_unit && is_closed_to_the_unit(sysroot) ? -EROFS : r;
+        return r == 0 && in_unit && cgroup1_is_closed_to_unit(sysroot) ? -EROFS : r;
 }
 
 /* --- the choice --- */
@@ -94,7 +94,7 @@ static int cgroup1_error(const Backend *backend, bool in_unit) {
                                           : backend_cgroup1_probe(backend->sysroot, in_unit);
 }
 
-static const char *why_not(const Backend *backend, BackendKind kind, bool in_unit) {
+static const char *kind_why_not(const Backend *backend, BackendKind kind, bool in_unit) {
         const char *no_systemd;
         int error;
 
@@ -117,7 +117,7 @@ static const char *why_not(const Backend *backend, BackendKind kind, bool in_uni
                        : "the hierarchies of cgroup v1 cannot be read; the daemon tries again";
 }
 
-static BackendKind best_kind(const Backend *backend, bool in_unit, const char **ret_weaker) {
+static BackendKind kind_best(const Backend *backend, bool in_unit, const char **ret_weaker) {
         int r;
 
         if (!backend_systemd_why_not(backend->sysroot))
@@ -135,10 +135,10 @@ BackendKind backend_choose_for(const Sysroot *sysroot, BackendKind kind, const c
         const Backend backend = { .sysroot = sysroot };
         const char *weaker = NULL;
 
-        if (sysroot->live && why_not(&backend, kind, true))
+        if (sysroot->live && kind_why_not(&backend, kind, true))
                 return BACKEND_AUTO;
         if (kind == BACKEND_AUTO && (sysroot->live || cgroup_version(sysroot) != CGROUP_NONE))
-                kind = best_kind(&backend, true, &weaker);
+                kind = kind_best(&backend, true, &weaker);
         if (ret_weaker)
                 *ret_weaker = weaker;
         return kind;
@@ -148,10 +148,10 @@ bool backend_choose(Backend *backend, BackendKind kind) {
         const BackendOps *before = backend->ops;
 
         backend->weaker = NULL;
-        backend->why_not = backend->sysroot->live ? why_not(backend, kind, false)
+        backend->why_not = backend->sysroot->live ? kind_why_not(backend, kind, false)
                                                   : "this is a dump of another machine";
         if (!backend->why_not && kind == BACKEND_AUTO)
-                kind = best_kind(backend, false, &backend->weaker);
+                kind = kind_best(backend, false, &backend->weaker);
         backend->ops = backend->why_not ? NULL : backend->all[kind];
         return backend->ops != before;
 }

@@ -167,7 +167,7 @@ static bool process_is_in(const ProcHandle *handle, const char *path) {
         return proc_cgroup_path_read(handle, "cpuset", &now) == 0 && strcmp(now, path) == 0;
 }
 
-static int write_pid(const Backend *backend, int group_fd, const ProcHandle *process) {
+static int group_write_pid(const Backend *backend, int group_fd, const ProcHandle *process) {
         char text[16];
 
         (void)snprintf(text, sizeof(text), "%d", process->pid);
@@ -193,7 +193,7 @@ static void process_put_right(Backend *backend, pid_t pid, const char *path) {
         if (!home || strcmp(home, path) == 0 ||
             cgroup_open_below(backend->root_fd, home, &home_fd) < 0)
                 return;
-        if (proc_is_alive(&other) && write_pid(backend, home_fd, &other) == 0)
+        if (proc_is_alive(&other) && group_write_pid(backend, home_fd, &other) == 0)
                 backend->n_pid_reuses++;
 }
 
@@ -207,7 +207,7 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
                 return -ESRCH;
         if (process_is_in(handle, path))
                 return 0;
-        r = write_pid(backend, group_fd, handle);
+        r = group_write_pid(backend, group_fd, handle);
         if (proc_is_alive(handle))
                 return r;
         process_put_right(backend, handle->pid, path); /* whatever the result was: the write may
@@ -215,8 +215,8 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
         return -ESRCH;
 }
 
-static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    _unused_ BackendCall *call) {
+static int cgroup1_set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                            _unused_ BackendCall *call) {
         _cleanup_free_ char *path = own_path(target->instance);
         _cleanup_close_ int fd = -EBADF;
         char list[ID_SET_LIST_MAX];
@@ -251,8 +251,8 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
 
 /* The kernel has done it when the write returns: what waits for memory elsewhere is not moved
  * (memory_migrate is off), so that this is quick. */
-static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
-                    _unused_ BackendCall *call) {
+static int cgroup1_set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
+                            _unused_ BackendCall *call) {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
@@ -263,14 +263,14 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
         return r < 0 ? r : 1;
 }
 
-static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                _unused_ BackendCall *call) {
+static int cgroup1_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                        _unused_ BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, NOTE_MASKS | NOTE_CPUSET);
 
         return r < 0 ? r : 1;
 }
 
-static int widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
+static int cgroup1_widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_free_ char *path = NULL;
         int r = backend_cgroup1_open(backend, target, &fd, &path);
@@ -279,7 +279,7 @@ static int widen_mems(Backend *backend, const BackendTarget *target, const NodeS
 }
 
 /* Does this group, of a container or of another manager, allow what the process is to get? */
-static bool allows(Backend *backend, const char *path, const Placement *placement) {
+static bool group_allows(Backend *backend, const char *path, const Placement *placement) {
         _cleanup_close_ int fd = -EBADF;
         CpuSet cpus;
         NodeSet mems;
@@ -291,22 +291,22 @@ static bool allows(Backend *backend, const char *path, const Placement *placemen
                (placement->memory == MEMORY_NONE || id_set_is_subset(&placement->nodes, &mems));
 }
 
-static const char *refuses(Backend *backend, const BackendTarget *target,
-                           const Placement *placement) {
+static const char *cgroup1_refuses(Backend *backend, const BackendTarget *target,
+                                   const Placement *placement) {
         for (size_t i = 0; i < target->n_members; i++) {
                 _cleanup_free_ char *path = NULL;
 
                 if (proc_cgroup_path_read(target->members[i].handle, "cpuset", &path) < 0)
                         continue; /* it has ended */
                 if (strcmp(path, "/") != 0 && !cgroup1_is_ours(path) &&
-                    !allows(backend, path, placement))
+                    !group_allows(backend, path, placement))
                         return "its present cpuset cgroup, of a container or another manager, does "
                                "not allow all CPUs and memory of its nodes";
         }
         return NULL;
 }
 
-static void tidy(Backend *backend) {
+static void cgroup1_tidy(Backend *backend) {
         int r = open_own(backend);
 
         if (r >= 0)
@@ -337,7 +337,7 @@ typedef struct Home {
         UndoRestore *restore;
 } Home;
 
-static int send_home(pid_t pid, void *userdata) {
+static int cpuset_send_home(pid_t pid, void *userdata) {
         const Home *way = userdata;
         Backend *backend = way->backend;
         UndoRestore *restore = way->restore;
@@ -391,7 +391,7 @@ static int send_home(pid_t pid, void *userdata) {
 
 /* Processes that the kernel has moved to the parent group, when the last CPU of their group went
  * offline. */
-static int send_fallen(Home *way) {
+static int cpuset_send_fallen(Home *way) {
         const UndoRecord *record = way->restore->record;
         int result = 1;
 
@@ -405,7 +405,7 @@ static int send_fallen(Home *way) {
                     proc_cgroup_path_read(&handle, "cpuset", &path) < 0 ||
                     strcmp(path, "/" CGROUP1_FOLDER) != 0)
                         continue;
-                r = send_home(entry->id.pid, way);
+                r = cpuset_send_home(entry->id.pid, way);
                 if (r < 0 && r != -ESRCH)
                         result = r;
         }
@@ -422,20 +422,20 @@ int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ Backend
         backend->threads_left = SIZE_MAX; /* a process is found in our directory only once */
         r = backend_cgroup1_open(backend, &target, &fd, &path);
         if (r == -ENOENT)
-                return backend->own_fd < 0 ? 1 : send_fallen(&way);
+                return backend->own_fd < 0 ? 1 : cpuset_send_fallen(&way);
         if (r >= 0)
-                r = backend_empty_group(fd, send_home, &way);
-        return r < 0 ? r : send_fallen(&way);
+                r = backend_empty_group(fd, cpuset_send_home, &way);
+        return r < 0 ? r : cpuset_send_fallen(&way);
 }
 
 const BackendOps backend_cgroup1_ops = {
         .name = "cgroup1",
         .kind = BACKEND_CGROUP1,
-        .set_cpus = set_cpus,
-        .set_mems = set_mems,
-        .note = note,
+        .set_cpus = cgroup1_set_cpus,
+        .set_mems = cgroup1_set_mems,
+        .note = cgroup1_note,
         .restore = undo_restore_cpuset,
-        .widen_mems = widen_mems,
-        .refuses = refuses,
-        .tidy = tidy,
+        .widen_mems = cgroup1_widen_mems,
+        .refuses = cgroup1_refuses,
+        .tidy = cgroup1_tidy,
 };

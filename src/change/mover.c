@@ -21,7 +21,7 @@ typedef struct PageBatch {
 
 /* A page that is present and shows no node: marked by NUMA balancing, most of them. For a marked
  * huge page the kernel reports -EFAULT, as for the zero page, which is touched in vain. */
-static bool is_hidden(int where) {
+static bool page_is_hidden(int where) {
         return where == -ENOENT || where == -EFAULT;
 }
 
@@ -31,7 +31,7 @@ static int find_userfaultfd(_unused_ int fd, const char *target, _unused_ void *
 
 /* Reading a page that has gone meanwhile waits for the server of the process's faults, possibly
  * for ever. A process whose descriptors cannot be listed counts as having a userfaultfd. */
-static bool may_touch(Mover *mover, const PageBatch *batch) {
+static bool batch_may_touch(Mover *mover, const PageBatch *batch) {
         if (!batch->may_be_read)
                 return false;
         if (mover->touch == MOVER_TOUCH_UNKNOWN)
@@ -45,8 +45,8 @@ static bool may_touch(Mover *mover, const PageBatch *batch) {
  * successful one may already have moved them, which counts against the rate. If the kernel does not
  * report this, all of them that are now on the right nodes count as moved: moving too slowly
  * is better than too fast. */
-static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *nodes, int *where,
-                         uint64_t *moved_pages) {
+static int batch_reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *nodes,
+                               int *where, uint64_t *moved_pages) {
         const pid_t pid = mover->process->pid;
         const size_t n = batch->n;
         void *hidden[PAGEMAP_PAGES_MAX];
@@ -55,9 +55,9 @@ static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *no
         size_t n_hidden = 0;
 
         for (size_t i = 0; i < n; i++)
-                if (is_hidden(where[i]))
+                if (page_is_hidden(where[i]))
                         hidden[n_hidden++] = batch->addresses[i];
-        if (n_hidden == 0 || !may_touch(mover, batch))
+        if (n_hidden == 0 || !batch_may_touch(mover, batch))
                 return 0;
         r = pages_touch(pid, n_hidden, hidden, &moved);
         if (r < 0)
@@ -72,7 +72,7 @@ static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *no
         }
         *moved_pages += moved;
         for (size_t i = 0, k = 0; i < n; i++)
-                if (is_hidden(where[i]))
+                if (page_is_hidden(where[i]))
                         where[i] = seen[k++];
         return 0;
 }
@@ -86,7 +86,7 @@ static int batch_keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nod
 
         r = pages_query(mover->process->pid, batch->n, batch->addresses, where);
         if (r >= 0)
-                r = reveal_hidden(mover, batch, nodes, where, moved_pages);
+                r = batch_reveal_hidden(mover, batch, nodes, where, moved_pages);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < batch->n; i++)
@@ -98,7 +98,7 @@ static int batch_keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nod
 
 /* A whole chunk outside may be one huge page, which the kernel moves when its first base page is
  * requested. A request for all base pages would do the same, but check 512 pages instead of one. */
-static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
+static int batch_try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
         void *last = batch->addresses[batch->n - 1];
         int status, where, r;
 
@@ -133,7 +133,7 @@ static int64_t batch_move(Mover *mover, PageBatch *batch, const NodeSet *nodes, 
         if (r < 0 || batch->n == 0)
                 return r;
         n_found = batch->n;
-        r = batch->dense && n_found == n_all ? try_as_huge(pid, batch, nodes, target) : 0;
+        r = batch->dense && n_found == n_all ? batch_try_as_huge(pid, batch, nodes, target) : 0;
         for (size_t i = 0, n; r == 0 && i < batch->n; i += n) {
                 n = batch->n - i < MOVER_BATCH_PAGES ? batch->n - i : MOVER_BATCH_PAGES;
                 r = pages_move(pid, n, batch->addresses + i, target, batch->reach, status);
@@ -154,8 +154,8 @@ static int64_t batch_move(Mover *mover, PageBatch *batch, const NodeSet *nodes, 
 
 /* Evenly over the mapping, so that one whose memory was allocated by different threads one after
  * the other is estimated correctly. */
-static int estimate_outside(pid_t pid, const Mapping *mapping, const NodeSet *nodes,
-                            uint64_t *ret_bytes) {
+static int mapping_estimate_outside(pid_t pid, const Mapping *mapping, const NodeSet *nodes,
+                                    uint64_t *ret_bytes) {
         const uint64_t page = page_size_bytes();
         const uint64_t step = (mapping->end - mapping->start) / MOVER_SAMPLES / page * page;
         void *addresses[MOVER_SAMPLES];
@@ -192,7 +192,7 @@ static int mover_scan(Mover *mover, const NodeSet *nodes) {
                 if (mapping.kind != MAPPING_PRIVATE ||
                     mapping.end - mapping.start < MOVER_CHUNK_BYTES)
                         continue;
-                r = estimate_outside(mover->process->pid, &mapping, nodes, &outside_bytes);
+                r = mapping_estimate_outside(mover->process->pid, &mapping, nodes, &outside_bytes);
                 if (r < 0)
                         return r;
                 if (outside_bytes == 0)
@@ -260,18 +260,18 @@ int mover_begin(Mover *mover, const ProcHandle *process) {
 }
 
 /* Do the pages of the file come along? No server but the kernel has to answer for them. */
-static bool takes_file(const Mover *mover, const Mapping *mapping) {
+static bool mover_takes_file(const Mover *mover, const Mapping *mapping) {
         return mover->files && mapping->on_disk;
 }
 
-static bool is_movable(const Mover *mover, const Mapping *mapping) {
+static bool mover_takes_mapping(const Mover *mover, const Mapping *mapping) {
         return mapping->kind == MAPPING_PRIVATE || mapping->kind == MAPPING_SHARED_ANON ||
                (mapping->kind == MAPPING_FILE &&
-                (mapping->is_shmem || mapping->is_huge || takes_file(mover, mapping)));
+                (mapping->is_shmem || mapping->is_huge || mover_takes_file(mover, mapping)));
 }
 
 /* Goes to the next mapping, or skips one in which there is nothing to do. 0: there are no more. */
-static int next_mapping(Mover *mover) {
+static int mover_next_mapping(Mover *mover) {
         Mapping mapping;
         int r;
 
@@ -288,7 +288,7 @@ static int next_mapping(Mover *mover) {
         r = maps_next(mover->maps, &mapping);
         if (r <= 0)
                 return r;
-        if (!is_movable(mover, &mapping) || mover_sorted_has(mover, &mapping))
+        if (!mover_takes_mapping(mover, &mapping) || mover_sorted_has(mover, &mapping))
                 return 1; /* the address stays at the end of the last one */
         mover->mapping = mapping;
         mover->address = mapping.start;
@@ -298,7 +298,7 @@ static int next_mapping(Mover *mover) {
 /* Skips empty address space, if the kernel supports it. 1: the walk is at a present page, or the
  * kernel does not support this; 0: the walk is further on in the mapping, at a page that may be
  * absent. */
-static int skip_empty(Mover *mover) {
+static int mover_skip_empty(Mover *mover) {
         const uint64_t left = mover->mapping.end - mover->address;
         uint64_t end = mover->address + (left < SKIP_BYTES ? left : SKIP_BYTES);
         int r;
@@ -373,7 +373,7 @@ static int walk_add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n
         return 0;
 }
 
-static int read_entries_up_to(Walk *w, uint64_t end) {
+static int walk_read_entries(Walk *w, uint64_t end) {
         const uint64_t start = w->mover->address;
         int r = pagemap_read(w->mover->pagemap_fd, start,
                              (size_t)((end - start) / page_size_bytes()), w->entries.of);
@@ -384,14 +384,14 @@ static int read_entries_up_to(Walk *w, uint64_t end) {
 }
 
 /* The chunk, or the part of one, at the walk's address. */
-static int add_piece(Walk *w) {
+static int walk_add_piece(Walk *w) {
         Mover *mover = w->mover;
         const Mapping *mapping = &mover->mapping;
         const bool may_be_read = !mapping->has_file || mapping->on_disk;
         const PageReach reach = mapping->kind == MAPPING_SHARED_ANON ? w->own.reach : PAGES_ALONE;
         const uint64_t *entries;
         uint64_t border, end;
-        int r = skip_empty(mover);
+        int r = mover_skip_empty(mover);
         size_t n;
 
         if (r == 0)
@@ -404,9 +404,9 @@ static int add_piece(Walk *w) {
         /* The chunk may continue after the end of a small mapping, but the address space may not,
          * which shows as -ESTALE. */
         if (mover->address < w->entries.start || end > w->entries.end) {
-                r = read_entries_up_to(w, border);
+                r = walk_read_entries(w, border);
                 if (r == -ESTALE && end < border)
-                        r = read_entries_up_to(w, end);
+                        r = walk_read_entries(w, end);
         }
         entries = w->entries.of + (mover->address - w->entries.start) / page_size_bytes();
         if (r >= 0 && mapping->kind == MAPPING_PRIVATE) {
@@ -418,7 +418,7 @@ static int add_piece(Walk *w) {
         }
         /* Shared memory that has a name, and a file, may be open in any process: of it what this
          * one alone maps. */
-        if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || takes_file(mover, mapping))) {
+        if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || mover_takes_file(mover, mapping))) {
                 if (reach != w->shared.reach)
                         r = walk_flush(w, &w->shared);
                 w->shared.reach = reach;
@@ -449,10 +449,10 @@ int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t sca
         while (r > 0 && w.paid_bytes == 0 && w.scanned_bytes < scan_bytes) {
                 w.scanned_bytes += LINE_COST_BYTES;
                 if (mover->address >= mover->mapping.end) {
-                        r = next_mapping(mover);
+                        r = mover_next_mapping(mover);
                         continue;
                 }
-                r = add_piece(&w);
+                r = walk_add_piece(&w);
                 r = r < 0 ? r : 1;
         }
         q = r < 0 ? 0 : walk_flush(&w, &w.own);
@@ -477,7 +477,7 @@ void rate_init(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
         *rate = (Rate){ .bytes_per_sec = bytes_per_sec, .last_usec = now_usec };
 }
 
-static void refill(Rate *rate, uint64_t now_usec) {
+static void rate_refill(Rate *rate, uint64_t now_usec) {
         const int64_t burst = (int64_t)(rate->bytes_per_sec / 10);
         const uint64_t elapsed = now_usec > rate->last_usec ? now_usec - rate->last_usec : 0;
         const double earned = (double)rate->bytes_per_sec * (double)elapsed / 1e6;
@@ -491,14 +491,14 @@ static void refill(Rate *rate, uint64_t now_usec) {
 }
 
 uint64_t rate_wait_usec(Rate *rate, uint64_t now_usec) {
-        refill(rate, now_usec);
+        rate_refill(rate, now_usec);
         if (rate->balance_bytes >= 0)
                 return 0;
         return (uint64_t)((double)-rate->balance_bytes / (double)rate->bytes_per_sec * 1e6) + 1;
 }
 
 void rate_change(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
-        refill(rate, now_usec);
+        rate_refill(rate, now_usec);
         rate->bytes_per_sec = bytes_per_sec;
 }
 

@@ -428,7 +428,7 @@ json_t *record_from_set(IdView set) {
 
 /* --- and back --- */
 
-static int hex(char c) {
+static int hex_digit(char c) {
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
@@ -440,7 +440,7 @@ int record_to_bytes(const json_t *json, char **ret) {
         if (!bytes)
                 return text ? -ENOMEM : -EBADMSG;
         for (const char *p = text; *p; p++) {
-                int high = *p == '%' ? hex(p[1]) : -1, low = high >= 0 ? hex(p[2]) : -1;
+                int high = *p == '%' ? hex_digit(p[1]) : -1, low = high >= 0 ? hex_digit(p[2]) : -1;
 
                 if (*p == '%' && (low < 0 || (high == 0 && low == 0)))
                         return -EBADMSG;

@@ -99,7 +99,7 @@ typedef struct Search {
 
 /* -EEXIST: found. The index is read through the opened folder, for the name may be another
  * interface's by then. */
-static int try_interface(const char *name, void *userdata) {
+static int interface_try(const char *name, void *userdata) {
         Search *search = userdata;
         _cleanup_close_ int fd =
                 path_open(search->sysroot->sys_fd, O_PATH | O_DIRECTORY, "class/net/%.64s", name);
@@ -114,8 +114,8 @@ static int try_interface(const char *name, void *userdata) {
 }
 
 /* The file is `ret_path` below the folder that is returned; the caller closes it. */
-static int open_folder(const Sysroot *sysroot, const SettingKey *key,
-                       char ret_path[static SETTING_TEXT_MAX]) {
+static int setting_open_folder(const Sysroot *sysroot, const SettingKey *key,
+                               char ret_path[static SETTING_TEXT_MAX]) {
         Search search = { .sysroot = sysroot, .ifindex = key->ifindex };
         int r = setting_path(key, ret_path);
 
@@ -126,9 +126,9 @@ static int open_folder(const Sysroot *sysroot, const SettingKey *key,
                 return r < 0 ? -errno : r;
         }
         /* An interface by its last known name; after a rename by its index. */
-        r = try_interface(key->device, &search);
+        r = interface_try(key->device, &search);
         if (r == 0)
-                r = path_foreach(sysroot->sys_fd, try_interface, &search, "class/net");
+                r = path_foreach(sysroot->sys_fd, interface_try, &search, "class/net");
         if (r == -EEXIST)
                 return search.fd;
         return r == 0 || r == -ENOENT ? -ENODEV : r;
@@ -136,10 +136,10 @@ static int open_folder(const Sysroot *sysroot, const SettingKey *key,
 
 /* --- the files --- */
 
-static int read_file(const Sysroot *sysroot, const SettingKey *key,
-                     char buffer[static SETTING_TEXT_MAX]) {
+static int setting_read_file(const Sysroot *sysroot, const SettingKey *key,
+                             char buffer[static SETTING_TEXT_MAX]) {
         char path[SETTING_TEXT_MAX];
-        _cleanup_close_ int dir_fd = open_folder(sysroot, key, path);
+        _cleanup_close_ int dir_fd = setting_open_folder(sysroot, key, path);
         ssize_t n;
 
         if (dir_fd < 0)
@@ -148,9 +148,9 @@ static int read_file(const Sysroot *sysroot, const SettingKey *key,
         return n < 0 ? (int)n : 0;
 }
 
-static int write_file(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+static int setting_write_file(const Sysroot *sysroot, const SettingKey *key, const char *text) {
         char path[SETTING_TEXT_MAX];
-        _cleanup_close_ int dir_fd = open_folder(sysroot, key, path);
+        _cleanup_close_ int dir_fd = setting_open_folder(sysroot, key, path);
         _cleanup_close_ int fd = -EBADF;
         struct stat st;
         ssize_t n;
@@ -181,7 +181,7 @@ static int write_file(const Sysroot *sysroot, const SettingKey *key, const char 
         return (size_t)n == strlen(text) ? 0 : -EMSGSIZE;
 }
 
-const SettingOps SETTING_FILES = { .read = read_file, .write = write_file };
+const SettingOps SETTING_FILES = { .read = setting_read_file, .write = setting_write_file };
 
 /* --- applying --- */
 

@@ -61,8 +61,8 @@ int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuS
         return 0;
 }
 
-static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    _unused_ BackendCall *call) {
+static int affinity_set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                             _unused_ BackendCall *call) {
         int result = -ESRCH;
 
         backend->threads_left = backend->threads_whole ? SIZE_MAX : OTHERS_THREADS_AT_ONCE;
@@ -398,8 +398,8 @@ int undo_restore_masks(Backend *backend, UndoRestore *restore, _unused_ BackendC
 
 /* --- the backend --- */
 
-static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                _unused_ BackendCall *call) {
+static int affinity_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                         _unused_ BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, NOTE_MASKS);
 
         return r < 0 ? r : 1;
@@ -408,8 +408,8 @@ static int note(Backend *backend, const BackendTarget *target, BackendNote *note
 const BackendOps backend_affinity_ops = {
         .name = "affinity",
         .kind = BACKEND_AFFINITY,
-        .set_cpus = set_cpus,
-        .note = note,
+        .set_cpus = affinity_set_cpus,
+        .note = affinity_note,
         .restore = undo_restore_masks,
 };
 

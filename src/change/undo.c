@@ -126,7 +126,7 @@ UndoRecord *undo_find_scope(const Undo *undo, const char *scope) {
         return NULL;
 }
 
-static int take_in(Undo *undo, UndoRecord *record) {
+static int record_take_in(Undo *undo, UndoRecord *record) {
         if (ARRAY_RESERVE(undo->records, undo->allocated, undo->n_records + 1) < 0)
                 return -ENOMEM;
         undo->records[undo->n_records++] = record;
@@ -142,7 +142,7 @@ int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId
                 r = undo_record_new(instance, unit, &record);
                 if (r < 0)
                         return r;
-                r = take_in(undo, record);
+                r = record_take_in(undo, record);
                 if (r < 0) {
                         undo_record_free(record);
                         return r;
@@ -154,7 +154,7 @@ int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId
 
 /* --- writing --- */
 
-static void drop_leftover(Undo *undo, size_t at) {
+static void leftover_drop(Undo *undo, size_t at) {
         free(undo->leftovers[at]);
         undo->leftovers[at] = undo->leftovers[--undo->n_leftovers];
 }
@@ -162,7 +162,7 @@ static void drop_leftover(Undo *undo, size_t at) {
 /* By what makes it single: a service's name ends with .service, that of any other with a number. A
  * file that is already there was not read: a newer version of the daemon wrote it, and it is kept
  * for that one. */
-static int name_file(Undo *undo, UndoRecord *record) {
+static int record_name_file(Undo *undo, UndoRecord *record) {
         _cleanup_free_ char *file = NULL;
         char name[CGROUP1_NAME_MAX];
         bool was_read = false;
@@ -176,7 +176,7 @@ static int name_file(Undo *undo, UndoRecord *record) {
                 return -ENOMEM;
         for (size_t i = 0; i < undo->n_leftovers && !was_read; i++)
                 if (strcmp(undo->leftovers[i], file) == 0) {
-                        drop_leftover(undo, i);
+                        leftover_drop(undo, i);
                         was_read = true;
                 }
         if (!was_read && faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
@@ -186,7 +186,7 @@ static int name_file(Undo *undo, UndoRecord *record) {
 }
 
 /* Zeros: there is no such file. */
-static UndoFileState state_of(int dir_fd, const char *name) {
+static UndoFileState file_state(int dir_fd, const char *name) {
         struct stat st;
 
         if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -197,14 +197,14 @@ static UndoFileState state_of(int dir_fd, const char *name) {
                                                 (uint64_t)st.st_mtim.tv_nsec };
 }
 
-static bool is_as_written(int dir_fd, const UndoRecord *record) {
-        const UndoFileState now = state_of(dir_fd, record->file);
+static bool file_is_as_written(int dir_fd, const UndoRecord *record) {
+        const UndoFileState now = file_state(dir_fd, record->file);
 
         return now.inode == record->written.inode && now.size == record->written.size &&
                now.changed_nsec == record->written.changed_nsec;
 }
 
-static bool is_removed(const Undo *undo, const char *file) {
+static bool file_is_removed(const Undo *undo, const char *file) {
         return unlinkat(undo->dir_fd, file, 0) >= 0 || errno == ENOENT;
 }
 
@@ -218,12 +218,12 @@ int undo_write(Undo *undo, UndoRecord *record) {
         if (!record->stale)
                 return 0;
         if (record == &undo->host && undo_record_is_empty(record)) {
-                if (record->file && !is_removed(undo, record->file))
+                if (record->file && !file_is_removed(undo, record->file))
                         return -errno;
                 undo_record_done(record);
                 return 0;
         }
-        r = name_file(undo, record);
+        r = record_name_file(undo, record);
         if (r >= 0)
                 r = undo_text_render(record, &text, &size);
         if (r >= 0 && size > UNDO_TEXT_MAX_BYTES)
@@ -232,12 +232,12 @@ int undo_write(Undo *undo, UndoRecord *record) {
                 r = atomic_file_write(undo->dir_fd, record->file, text, size, 0600);
         if (r < 0)
                 return r;
-        record->written = state_of(undo->dir_fd, record->file);
+        record->written = file_state(undo->dir_fd, record->file);
         record->stale = false;
         return r;
 }
 
-static bool is_named_folder(const Undo *undo, int runtime_fd) {
+static bool folder_is_named(const Undo *undo, int runtime_fd) {
         struct stat ours, named;
 
         return fstat(undo->dir_fd, &ours) == 0 &&
@@ -250,7 +250,7 @@ int undo_repair(Undo *undo, int runtime_fd) {
 
         if (undo->dir_fd < 0)
                 return 0;
-        if (!is_named_folder(undo, runtime_fd)) {
+        if (!folder_is_named(undo, runtime_fd)) {
                 r = private_dir_open(runtime_fd, UNDO_FOLDER, &fd);
                 if (r < 0)
                         return r;
@@ -262,7 +262,7 @@ int undo_repair(Undo *undo, int runtime_fd) {
                 UndoRecord *record = i < undo->n_records ? undo->records[i] : &undo->host;
                 int error;
 
-                if (!record->file || record->stale || is_as_written(undo->dir_fd, record))
+                if (!record->file || record->stale || file_is_as_written(undo->dir_fd, record))
                         continue;
                 record->stale = true;
                 error = undo_write(undo, record);
@@ -276,15 +276,15 @@ int undo_repair(Undo *undo, int runtime_fd) {
 
 void undo_remove_leftovers(Undo *undo) {
         for (size_t i = undo->n_leftovers; i > 0; i--)
-                if (is_removed(undo, undo->leftovers[i - 1]))
-                        drop_leftover(undo, i - 1);
+                if (file_is_removed(undo, undo->leftovers[i - 1]))
+                        leftover_drop(undo, i - 1);
 }
 
 void undo_forget(Undo *undo, UndoRecord *record) {
         for (size_t i = 0; i < undo->n_records; i++)
                 if (undo->records[i] == record)
                         undo->records[i--] = undo->records[--undo->n_records];
-        if (record->file && !is_removed(undo, record->file) &&
+        if (record->file && !file_is_removed(undo, record->file) &&
             ARRAY_RESERVE(undo->leftovers, undo->allocated_leftovers, undo->n_leftovers + 1) >= 0)
                 undo->leftovers[undo->n_leftovers++] = TAKE_PTR(record->file);
         undo_record_free(record);
@@ -310,12 +310,12 @@ bool undo_prune(const Undo *undo, UndoRecord *record) {
 
 /* A file that cannot be read now is kept if it may be read later, or by the newer version that
  * wrote it. */
-static bool is_kept(int error) {
+static bool file_is_kept(int error) {
         return error == -ENOTSUP || error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
                error == -EIO || error == -EAGAIN || error == -EACCES;
 }
 
-static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
+static int record_load(Undo *undo, const char *name, UndoRecord **ret) {
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         _cleanup_free_ char *text = NULL;
         size_t size;
@@ -336,20 +336,20 @@ static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
         /* The one is not taken for the other. */
         if (!record->instance != (strcmp(name, UNDO_HOST_FILE) == 0))
                 return -EBADMSG;
-        record->written = state_of(undo->dir_fd, name);
+        record->written = file_state(undo->dir_fd, name);
         *ret = TAKE_PTR(record);
         return 0;
 }
 
-static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
+static int undo_load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
         UndoRecord *record;
-        int r = load_file(undo, name, &record);
+        int r = record_load(undo, name, &record);
 
         if (r < 0) {
                 _cleanup_free_ char *aside = NULL;
 
                 bad_file(name, r, userdata);
-                if (is_kept(r))
+                if (file_is_kept(r))
                         return r == -ENOMEM ? r : 0;
                 /* Somebody may want to know what it was: it may be all that tells what is bound. */
                 aside = text_new(".%s.bad", name);
@@ -363,7 +363,7 @@ static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *us
                 free(record);
                 return 0;
         }
-        r = take_in(undo, record);
+        r = record_take_in(undo, record);
         if (r < 0) {
                 undo_record_free(record);
                 return r;
@@ -386,6 +386,6 @@ int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
         (void)undo_starts_read(undo->dir_fd, &undo->former); /* without it, no process is of it */
         while (r >= 0 && (errno = 0, entry = readdir(dir)))
                 if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_STARTS_FILE) != 0)
-                        r = load_one(undo, entry->d_name, bad_file, userdata);
+                        r = undo_load_one(undo, entry->d_name, bad_file, userdata);
         return r < 0 || entry ? r : -errno; /* 0 at the end of the folder */
 }

@@ -85,13 +85,13 @@ int backend_set_property(Backend *backend, const char *unit, UnitProperty proper
         return r < 0 ? r : 0;
 }
 
-static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    BackendCall *call) {
+static int systemd_set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                            BackendCall *call) {
         return backend_set_property(backend, target->unit, UNIT_CPUS, ID_VIEW(cpus), call);
 }
 
-static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
-                    BackendCall *call) {
+static int systemd_set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
+                            BackendCall *call) {
         return backend_set_property(backend, target->unit, UNIT_MEMS, ID_VIEW(mems), call);
 }
 
@@ -161,8 +161,8 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
 
 /* The unit once. Of its processes, the threads that have chosen CPUs themselves: kernels before 6.2
  * forget that choice when the cpuset changes. */
-static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                BackendCall *call) {
+static int systemd_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                        BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, 0);
 
         if (r < 0 || note->record->cpus.noted)
@@ -179,7 +179,7 @@ static int note(Backend *backend, const BackendTarget *target, BackendNote *note
 /* systemd takes up to two seconds to write a property, and longer on a host without memory: the
  * process would be stopped for so long. A second writer does not disturb systemd as long as the
  * property follows. */
-static int widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
+static int systemd_widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
         const char *path = target->n_members > 0 ? target->members[0].process.cgroup : NULL;
         const size_t length = path ? unit_cgroup_length(path, target->unit) : 0;
         _cleanup_free_ char *own = NULL;
@@ -275,7 +275,7 @@ void undo_restore_done(UndoRestore *restore) {
 
 /* --- what systemd has --- */
 
-static int note_group(UndoRestore *restore, const BusUnit *unit) {
+static int restore_note_group(UndoRestore *restore, const BusUnit *unit) {
         free(restore->group);
         restore->group = unit->group[0] ? strdup(unit->group) : NULL;
         return unit->group[0] && !restore->group ? -ENOMEM : 0;
@@ -300,7 +300,7 @@ static int restore_begin(UndoRestore *restore, const BusUnit *unit) {
         }
         if (any && strcmp(unit->load_state, "loaded") != 0)
                 return strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
-        r = note_group(restore, unit);
+        r = restore_note_group(restore, unit);
         if (r < 0)
                 return r;
         if (restore->group && cgroup_open(restore->sysroot, restore->group, &fd) >= 0)
@@ -332,7 +332,8 @@ static int restore_read_unit(Backend *backend, UndoRestore *restore, BusUnitRepl
 
 /* --- writing --- */
 
-static IdView full_set(const Backend *backend, const UndoRecord *r, UnitProperty property) {
+static IdView property_full_set(const Backend *backend, const UndoRecord *r,
+                                UnitProperty property) {
         const UndoProperty *p = &r->properties[property];
 
         if (p->before)
@@ -352,8 +353,8 @@ static void on_restore_written(int error, const char *message, void *userdata) {
 }
 
 /* 1: there is nothing to write. */
-static int write_values(Backend *backend, UndoRestore *restore,
-                        const IdView values[N_UNIT_PROPERTIES]) {
+static int restore_write(Backend *backend, UndoRestore *restore,
+                         const IdView values[N_UNIT_PROPERTIES]) {
         int r;
 
         if (values[UNIT_CPUS].n_words + values[UNIT_MEMS].n_words + values[UNIT_LIMIT].n_words == 0)
@@ -376,7 +377,7 @@ static int restore_clear(Backend *backend, UndoRestore *restore) {
                 if (restore->writes[i] && (i == UNIT_LIMIT || !restore->group || !p->before))
                         values[i] = undo_property_before(p);
         }
-        return write_values(backend, restore, values);
+        return restore_write(backend, restore, values);
 }
 
 static int restore_widen(Backend *backend, UndoRestore *restore) {
@@ -389,7 +390,7 @@ static int restore_widen(Backend *backend, UndoRestore *restore) {
 
                 if (!restore->writes[i])
                         continue;
-                values[i] = full_set(backend, record, i);
+                values[i] = property_full_set(backend, record, i);
                 /* The full set is ours, too: when the daemon is killed before it is cleared, or
                  * that fails, nothing else would remove it. Where it cannot be recorded, opening is
                  * right anyway. */
@@ -401,13 +402,13 @@ static int restore_widen(Backend *backend, UndoRestore *restore) {
         }
         if (restore->undo)
                 (void)undo_write(restore->undo, record);
-        return write_values(backend, restore, values);
+        return restore_write(backend, restore, values);
 }
 
 /* --- what the kernel shows --- */
 
 /* Has the group what was written, within what the group above allows? */
-static bool is_wide(int fd, int above_fd, UnitProperty property, IdView want) {
+static bool group_is_wide(int fd, int above_fd, UnitProperty property, IdView want) {
         IdSet now, allowed, above = { 0 };
 
         if (PROPERTIES[property].read_effective(fd, ID_TARGET(&now)) < 0)
@@ -427,7 +428,7 @@ static bool restore_is_shown(const Backend *backend, const UndoRestore *restore)
         above_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         for (UnitProperty i = UNIT_CPUS; i <= UNIT_MEMS; i++)
                 if (restore->writes[i] &&
-                    !is_wide(fd, above_fd, i, full_set(backend, restore->record, i)))
+                    !group_is_wide(fd, above_fd, i, property_full_set(backend, restore->record, i)))
                         return false;
         return true;
 }
@@ -450,7 +451,7 @@ static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
         }
         /* A process that was started in the meantime has inherited the narrow set. */
         if (error == 0)
-                error = note_group(restore, unit);
+                error = restore_note_group(restore, unit);
         if (error == 0)
                 restore->stage = RESTORE_CHECKED;
         restore->call->reply(error, error == -EBUSY ? "something else changed it meanwhile" : "",
@@ -502,7 +503,7 @@ int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call)
         return -EINVAL;
 }
 
-static int restore(Backend *backend, UndoRestore *restore, BackendCall *call) {
+static int systemd_restore(Backend *backend, UndoRestore *restore, BackendCall *call) {
         int r;
 
         if (restore->record->scope && restore->stage == RESTORE_READ) {
@@ -516,11 +517,11 @@ static int restore(Backend *backend, UndoRestore *restore, BackendCall *call) {
 const BackendOps backend_systemd_ops = {
         .name = "systemd",
         .kind = BACKEND_SYSTEMD,
-        .set_cpus = set_cpus,
-        .set_mems = set_mems,
-        .note = note,
+        .set_cpus = systemd_set_cpus,
+        .set_mems = systemd_set_mems,
+        .note = systemd_note,
         .note_scope = scope_note,
         .start_scope = scope_start,
-        .restore = restore,
-        .widen_mems = widen_mems,
+        .restore = systemd_restore,
+        .widen_mems = systemd_widen_mems,
 };
