@@ -367,8 +367,8 @@ int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *mo
         return r;
 }
 
-static int sweep(Workers *workers, WorkerJob job, const ProcHandle *handle, uint32_t from,
-                 uint32_t to) {
+static int ask_sweep(Workers *workers, WorkerJob job, const ProcHandle *handle, uint32_t from,
+                     uint32_t to) {
         WorkerRequest request = { .job = job, .sweep = { .from = from, .to = to } };
         WorkerReply reply;
 
@@ -376,9 +376,9 @@ static int sweep(Workers *workers, WorkerJob job, const ProcHandle *handle, uint
 }
 
 int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
-        return sweep(workers, WORKER_SWEEP, handle, from, to);
+        return ask_sweep(workers, WORKER_SWEEP, handle, from, to);
 }
 
 int worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
-        return sweep(workers, WORKER_ONCE, handle, from, to);
+        return ask_sweep(workers, WORKER_ONCE, handle, from, to);
 }

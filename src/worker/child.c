@@ -18,7 +18,7 @@ enum { SEND_BUFFER_BYTES = 512 << 10 };
 extern char **environ;
 
 /* dup2(2) onto the same number would keep close-on-exec. */
-static int spawn(const char *program, int socket, pid_t *ret) {
+static int child_spawn(const char *program, int socket, pid_t *ret) {
         char *const argv[] = { (char *)"tidbnumad", (char *)"--worker", NULL };
         posix_spawn_file_actions_t actions;
         int moved = socket, r;
@@ -49,7 +49,7 @@ int worker_child_start(const char *program, WorkerChild *ret) {
         here = ends[0];
         there = ends[1];
         (void)setsockopt(there, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-        r = spawn(program, there, &pid);
+        r = child_spawn(program, there, &pid);
         if (r < 0)
                 return r;
         *ret = (WorkerChild){ .fd = TAKE_FD(here), .pid = pid };

@@ -40,7 +40,7 @@ void lost_forget(Lost *lost, pid_t pid) {
 }
 
 /* By pid, which is not reused before the child is reaped: pidfds need Linux 5.3. */
-static bool reap(pid_t pid) {
+static bool child_reap(pid_t pid) {
         return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
@@ -49,7 +49,7 @@ static void lost_reap(Lost *lost) {
                 const LostChild *child = &lost->children[i - 1];
                 LostProcess *process = NULL;
 
-                if (!reap(child->pid))
+                if (!child_reap(child->pid))
                         continue;
                 /* A child that was killed in the middle of a job has ended; see WORKER_EXCUSE_USEC.
                  */
@@ -76,7 +76,7 @@ static int on_reap(sd_event_source *source, _unused_ uint64_t usec, void *userda
 
 /* Where there is no memory for it, it stays a zombie until the daemon ends. */
 void lost_add_child(Lost *lost, const LostChild *child) {
-        if (reap(child->pid) ||
+        if (child_reap(child->pid) ||
             ARRAY_INSERT(lost->children, lost->n_children, lost->allocated, 0, child) < 0)
                 return;
         if (!lost->timer)

@@ -50,54 +50,55 @@ static void move_free(Move *move) {
 
 /* --- facts --- */
 
-static int keep_text(WorkerReply *reply, const char *text) {
+static int reply_set_text(WorkerReply *reply, const char *text) {
         if (strlen(text) >= sizeof(reply->text))
                 return -E2BIG;
         (void)strcpy(reply->text, text);
         return 0;
 }
 
-static int read_args(const ProcHandle *handle, WorkerReply *reply) {
+static int job_read_args(const ProcHandle *handle, WorkerReply *reply) {
         _cleanup_process_ Process process = { 0 };
         int r = process_read_args(handle, &process);
 
-        return r < 0 ? r : keep_text(reply, process.args);
+        return r < 0 ? r : reply_set_text(reply, process.args);
 }
 
 /* Returns the Foreign that its mounts show. */
-static int check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Foreign before) {
+static int job_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Foreign before) {
         Process process = { .foreign = before };
         int r = process_check_mounts(sysroot, handle, &process);
 
         return r < 0 ? r : (int)process.foreign;
 }
 
-static int read_data_dir(const Sysroot *sysroot, const ProcHandle *handle, WorkerReply *reply) {
+static int job_read_data_dir(const Sysroot *sysroot, const ProcHandle *handle, WorkerReply *reply) {
         _cleanup_free_ char *path = NULL;
         int r = data_dir_read(sysroot, handle, &path);
 
-        return r < 0 ? r : keep_text(reply, path);
+        return r < 0 ? r : reply_set_text(reply, path);
 }
 
-static int read_storage(const Sysroot *sysroot, const ProcHandle *handle, const char *path,
-                        WorkerReply *reply) {
+static int job_read_storage(const Sysroot *sysroot, const ProcHandle *handle, const char *path,
+                            WorkerReply *reply) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
         int r = storage_find_process(sysroot, handle->dir_fd, path, &storage);
 
         if (r < 0)
                 return r;
         reply->nodes = storage.nodes;
-        return keep_text(reply, storage.chain ? storage.chain : "");
+        return reply_set_text(reply, storage.chain ? storage.chain : "");
 }
 
-static int read_script(const Sysroot *sysroot, const WorkerRequest *request, WorkerReply *reply) {
+static int job_read_script(const Sysroot *sysroot, const WorkerRequest *request,
+                           WorkerReply *reply) {
         _cleanup_free_ char *text = NULL;
         int r = script_read(sysroot, request->path, request->any_text, &text);
 
-        return r < 0 ? r : keep_text(reply, text);
+        return r < 0 ? r : reply_set_text(reply, text);
 }
 
-static int look_up_user(const char *user, WorkerReply *reply) {
+static int job_look_up_user(const char *user, WorkerReply *reply) {
         uid_t uid;
         int r = user_to_uid(user, &uid);
 
@@ -106,7 +107,7 @@ static int look_up_user(const char *user, WorkerReply *reply) {
         return r;
 }
 
-static int probe(const ProcHandle *handle) {
+static int job_probe(const ProcHandle *handle) {
         MapsReader *maps;
         Mapping mapping;
         int r = maps_open(handle, &maps);
@@ -118,7 +119,7 @@ static int probe(const ProcHandle *handle) {
         return r < 0 ? r : 0;
 }
 
-static int draw(const WorkerRequest *request, const ProcHandle *handle, WorkerReply *reply) {
+static int job_draw(const WorkerRequest *request, const ProcHandle *handle, WorkerReply *reply) {
         const size_t n_nodes = id_set_count(&request->nodes);
         _cleanup_free_ Node *nodes = calloc(n_nodes + 1, sizeof(*nodes)); /* 2 KiB each */
         Topology topology = { .nodes = nodes };
@@ -150,8 +151,8 @@ static void drop_move(WorkerWalks *walks, const Move *move) {
                 }
 }
 
-static int step(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *handle,
-                WorkerReply *reply) {
+static int job_move(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *handle,
+                    WorkerReply *reply) {
         Move *move = NULL;
         WorkerWalks *w;
         int r;
@@ -203,35 +204,35 @@ static int step(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *h
 
 /* --- */
 
-static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
-               ProcHandle *handle, WorkerReply *reply) {
+static int job_run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
+                   ProcHandle *handle, WorkerReply *reply) {
         switch (request->job) {
         case WORKER_ARGS:
-                return read_args(handle, reply);
+                return job_read_args(handle, reply);
         case WORKER_VFORK:
                 return process_is_vforked(handle, &(Process){ .forked_by = request->forked_by });
         case WORKER_EXE:
-                return check_mounts(sysroot, handle, request->foreign);
+                return job_check_mounts(sysroot, handle, request->foreign);
         case WORKER_PORTS:
                 return listen_ports_read(sysroot, handle, &reply->ports);
         case WORKER_DATA_DIR:
-                return read_data_dir(sysroot, handle, reply);
+                return job_read_data_dir(sysroot, handle, reply);
         case WORKER_STORAGE:
-                return read_storage(sysroot, handle, request->path, reply);
+                return job_read_storage(sysroot, handle, request->path, reply);
         case WORKER_MEMORY_POLICY:
                 return memory_policy_read(handle, reply->text, sizeof(reply->text));
         case WORKER_USER:
-                return look_up_user(request->path, reply);
+                return job_look_up_user(request->path, reply);
         case WORKER_SCRIPT:
-                return read_script(sysroot, request, reply);
+                return job_read_script(sysroot, request, reply);
         case WORKER_HUGE:
                 return huge_maps_read(sysroot, handle, &request->nodes, &reply->huge);
         case WORKER_PROBE:
-                return probe(handle);
+                return job_probe(handle);
         case WORKER_DRAW:
-                return draw(request, handle, reply);
+                return job_draw(request, handle, reply);
         case WORKER_MOVE:
-                return step(walks, request, handle, reply);
+                return job_move(walks, request, handle, reply);
         case WORKER_MEMS:
                 return request->widen ? cgroup_mems_widen(handle->dir_fd, &request->nodes)
                                       : cgroup_mems_write(handle->dir_fd, &request->nodes);
@@ -250,8 +251,8 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
 }
 
 /* Runs one job. Takes over the handle, leaving it empty, if the job begins a walk of the mover. */
-static void run_job(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
-                    ProcHandle *handle, WorkerReply *reply) {
+static void request_run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
+                        ProcHandle *handle, WorkerReply *reply) {
         const uint64_t begun_usec = clock_thread_cpu_usec();
         _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
 
@@ -259,7 +260,7 @@ static void run_job(const Sysroot *sysroot, WorkerWalks **walks, const WorkerReq
         memset(reply, 0, offsetof(WorkerReply, draw.by_node));
         reply->job = request->job;
         reply->serial = request->serial;
-        reply->result = run(sysroot, walks, request, handle, reply);
+        reply->result = job_run(sysroot, walks, request, handle, reply);
         reply->cpu_usec = clock_thread_cpu_usec() - begun_usec;
 }
 
@@ -274,7 +275,7 @@ static void run_job(const Sysroot *sysroot, WorkerWalks **walks, const WorkerReq
 enum { FDS_MAX = 2 };
 
 /* Receives a message and the descriptors that come with it. 1; 0: the other end is closed. */
-static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
+static int request_receive(int fd, WorkerRequest *request, ProcHandle *ret) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MAX * sizeof(int))];
         struct iovec iov = { .iov_base = request, .iov_len = sizeof(*request) };
         struct msghdr message = { .msg_iov = &iov,
@@ -308,7 +309,7 @@ static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
 /* A directory of /proc is empty once its process has ended, and the pid may be reused: so system
  * calls that take a number act on the right process. Its start time is read of its first thread:
  * for the whole process the kernel sums up all threads, which takes half a millisecond for 500. */
-static int check(WorkerJob job, const ProcHandle *handle) {
+static int handle_check(WorkerJob job, const ProcHandle *handle) {
         ProcStat stat;
         int r;
 
@@ -327,7 +328,7 @@ typedef struct Above {
         int fd, dir_fd;
 } Above;
 
-static int close_one(pid_t fd, void *userdata) {
+static int fd_close_above(pid_t fd, void *userdata) {
         const Above *above = userdata;
 
         if (fd > above->fd && fd != above->dir_fd)
@@ -336,40 +337,41 @@ static int close_one(pid_t fd, void *userdata) {
 }
 
 /* What the daemon did not mark to be closed on exec, such as sockets that it was given. */
-static void close_above(int fd) {
+static void fds_close_above(int fd) {
         Above above = { .fd = fd };
 
         if (syscall(NR_CLOSE_RANGE, (unsigned)fd + 1, ~0U, 0U) == 0)
                 return;
         above.dir_fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (above.dir_fd >= 0)
-                (void)proc_foreach_number(above.dir_fd, close_one, &above); /* which closes it */
+                (void)proc_foreach_number(above.dir_fd, fd_close_above,
+                                          &above); /* which closes it */
 }
 
-static int answer(int fd, const WorkerReply *reply) {
+static int reply_send(int fd, const WorkerReply *reply) {
         return send(fd, reply, worker_reply_size(reply), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int serve_one(int fd, const Sysroot *sysroot, WorkerWalks **walks, WorkerReply *reply) {
+static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks **walks, WorkerReply *reply) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         WorkerRequest request;
-        int r = receive(fd, &request, &handle);
+        int r = request_receive(fd, &request, &handle);
 
         if (r <= 0)
                 return r;
-        r = check(request.job, &handle);
+        r = handle_check(request.job, &handle);
         if (r >= 0)
-                run_job(sysroot, walks, &request, &handle, reply);
+                request_run(sysroot, walks, &request, &handle, reply);
         /* If the process ended meanwhile, the result may be that of another one with its pid. */
         if (r >= 0 && reply->result >= 0 && handle.dir_fd >= 0)
-                r = check(request.job, &handle);
+                r = handle_check(request.job, &handle);
         if (r < 0) {
                 memset(reply, 0, offsetof(WorkerReply, draw.by_node));
                 reply->job = request.job;
                 reply->serial = request.serial;
                 reply->result = r;
         }
-        r = answer(fd, reply);
+        r = reply_send(fd, reply);
         return r < 0 ? r : 1;
 }
 
@@ -382,14 +384,14 @@ int worker_serve(int fd) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "tidbnumad-work");
         (void)self_lock_memory(); /* used pages only; the guard must not swap */
-        close_above(fd);
+        fds_close_above(fd);
         /* fails for users other than root, who have no capabilities */
         (void)capability_keep(CAPABILITIES);
         if (!reply || sysroot_open(NULL, &sysroot) < 0)
                 return EXIT_FAILURE;
         reply->job = WORKER_HELLO;
-        r = answer(fd, reply);
-        while (r >= 0 && (r = serve_one(fd, &sysroot, &walks, reply)) > 0)
+        r = reply_send(fd, reply);
+        while (r >= 0 && (r = request_serve(fd, &sysroot, &walks, reply)) > 0)
                 ;
         for (size_t i = 0; walks && i < walks->n_moves; i++)
                 move_free(walks->moves[i]);

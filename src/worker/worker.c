@@ -413,7 +413,7 @@ static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
 
 /* The child at a job for the same process: a second job would wait for what the first one waits
  * for. Jobs of the host all name the daemon as their process, and one does not delay another. */
-static Child *find_at_process(const Workers *all, const WorkerRequest *request) {
+static Child *child_at_process(const Workers *all, const WorkerRequest *request) {
         const ProcessId id = worker_request_process(request);
 
         if (worker_job_is_of_host(request->job))
@@ -439,7 +439,7 @@ static bool ticket_may_run(const Workers *all, const Ticket *t) {
         if (t->request.job == WORKER_DRAW || worker_job_lane(t->request.job) == WORKER_LANE_MOVES ||
             worker_job_lane(t->request.job) == WORKER_LANE_ONCE)
                 return true;
-        if (find_at_process(all, &t->request))
+        if (child_at_process(all, &t->request))
                 return false;
         if (worker_lane_limits(worker_request_lane(&t->request))->own)
                 return true;
@@ -508,7 +508,7 @@ static void lane_run(Workers *all, WorkerLane lane) {
 
 /* The child whose answer the ticket waits for, itself or to be run: the one that was last asked. */
 static Child *ticket_waits_for(const Workers *all, const Ticket *t) {
-        Child *last = find_at_process(all, &t->request);
+        Child *last = child_at_process(all, &t->request);
 
         if (t->child)
                 return t->child;
@@ -647,7 +647,7 @@ static bool widening_is_under_way(const Workers *all, const WorkerRequest *reque
 }
 
 /* Is a child at a job that waits for that, which all processes have in common? */
-static bool is_waited_for(const Workers *all, WorkerWait wait) {
+static bool wait_is_under_way(const Workers *all, WorkerWait wait) {
         for (size_t i = 0; i < all->n_children; i++)
                 if (all->children[i]->ticket && worker_job_wait(all->children[i]->job) == wait)
                         return true;
@@ -668,7 +668,7 @@ int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *proces
         (void)ticket_find(all, request); /* frees what is over */
         if (urgent ? widening_is_under_way(all, request)
                    : worker_job_wait(request->job) == WORKER_WAIT_GROUPS &&
-                             is_waited_for(all, WORKER_WAIT_GROUPS))
+                             wait_is_under_way(all, WORKER_WAIT_GROUPS))
                 return -ETIME;
         if (request_is_hung(all, request))
                 return -EHOSTDOWN;
@@ -685,7 +685,7 @@ int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *proces
         t->has_caller = true;
         if (t->child)
                 return -ETIME;
-        r = find_at_process(all, request) ? -ETIME : -EBUSY;
+        r = child_at_process(all, request) ? -ETIME : -EBUSY;
         ticket_free(all, t);
         return r;
 }
