@@ -928,7 +928,8 @@ static int on_call(sd_bus_message *message, void *userdata, _unused_ sd_bus_erro
 }
 
 /* Sees every message, also those that libsystemd answers itself. */
-static int on_message(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
+static int on_control_message(sd_bus_message *message, void *userdata,
+                              _unused_ sd_bus_error *error) {
         Connection *connection = userdata;
         uint64_t n_unread = 0;
 
@@ -967,7 +968,7 @@ static int add_connection(Control *c) {
         *connection = (Connection){ .control = c,
                                     .bus = TAKE_PTR(bus),
                                     .used_usec = clock_monotonic_usec() };
-        r = sd_bus_add_filter(connection->bus, NULL, on_message, connection);
+        r = sd_bus_add_filter(connection->bus, NULL, on_control_message, connection);
         if (r >= 0)
                 r = sd_bus_add_object(connection->bus, NULL, CONTROL_PATH, on_call, connection);
         if (r < 0) {
@@ -997,7 +998,8 @@ static int on_connection(_unused_ sd_event_source *source, _unused_ int fd,
 
 /* --- the timer --- */
 
-static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int on_control_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec,
+                            void *userdata) {
         Control *c = userdata;
         const uint64_t now_usec = clock_monotonic_usec();
         uint64_t next_usec = INSTANCE_NEVER;
@@ -1082,7 +1084,7 @@ int control_start(Manager *m, Control **ret) {
         if (!c)
                 return -ENOMEM;
         *c = (Control){ .m = m, .fd = -EBADF };
-        r = event_source_add_off(m->host.event, &c->timer, 1000, on_timer, c);
+        r = event_source_add_off(m->host.event, &c->timer, 1000, on_control_timer, c);
         if (r >= 0)
                 r = sd_event_add_exit(m->host.event, &c->exit, on_loop_exit, c);
         if (r >= 0)

@@ -320,7 +320,8 @@ void hotplug_check(Host *h) {
 
 /* --- the loop --- */
 
-static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int on_hotplug_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec,
+                            void *userdata) {
         hotplug_check(userdata);
         return 0;
 }
@@ -339,7 +340,7 @@ int hotplug_start(Host *h) {
         if (!h->sysroot.live || !hotplug_read(h, &now))
                 return 0;
         hotplug_remember(&h->hotplug, &now);
-        r = event_source_add_off(h->event, &h->hotplug.timer, 0, on_timer, h);
+        r = event_source_add_off(h->event, &h->hotplug.timer, 0, on_hotplug_timer, h);
         if (r < 0)
                 return r;
         r = uevents_open(&h->hotplug.uevents, h->event, subsystems, on_uevent, h);

@@ -13,14 +13,14 @@
 
 /* --- when --- */
 
-static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int on_irq_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Interrupts *irq = userdata;
 
         irq_reconcile(irq);
         return 0;
 }
 
-static void on_event(void *userdata) {
+static void on_device_event(void *userdata) {
         Interrupts *irq = userdata;
 
         irq_series_event(&irq->series, clock_monotonic_usec());
@@ -30,7 +30,7 @@ static void on_event(void *userdata) {
 static int on_link(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
                    void *userdata) {
         if (link_events_drain(fd))
-                on_event(userdata);
+                on_device_event(userdata);
         return 0;
 }
 
@@ -312,7 +312,7 @@ bool irq_stop(Interrupts *irq, bool restore) {
         irq->stop_usec = clock_monotonic_usec() + STOP_TIMEOUT_USEC;
         if (!irq->timer)
                 (void)sd_event_add_time(irq->host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0,
-                                        on_timer, irq);
+                                        on_irq_timer, irq);
         for (size_t i = 0; i < irq->n_settings;
              i++) /* no later attempt is possible, except by a unit */
                 if (irq->settings[i].progress.error != -EINPROGRESS)
@@ -377,10 +377,10 @@ int irq_start(Host *host, const Registry *registry, const Placing *placing, Undo
         irq_balance_init(&irq->balance);
         /* Without udev or netlink the slow timer finds what has changed. */
         if (has_events)
-                r = sd_event_add_time(host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                r = sd_event_add_time(host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_irq_timer,
                                       irq);
         if (has_events && r >= 0) {
-                r = uevents_open(&irq->uevents, host->event, subsystems, on_event, irq);
+                r = uevents_open(&irq->uevents, host->event, subsystems, on_device_event, irq);
                 if (r < 0)
                         journal_log(&host->journal, LOG_INFO, NULL,
                                     "No events from udev: %s. New or changed devices are noticed "

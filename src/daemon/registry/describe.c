@@ -122,7 +122,7 @@ static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         return 0;
 }
 
-static void on_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+static void on_describe_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
         Registry *registry = userdata;
         size_t index;
         Instance *i = registry_find_pid(registry, process->pid, &index);
@@ -177,7 +177,7 @@ int describe_start(Registry *registry) {
         if (r < 0)
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(asked); i++)
-                workers_on_answer(registry->host->workers, asked[i], on_answer, registry);
+                workers_on_answer(registry->host->workers, asked[i], on_describe_answer, registry);
         describe_arm(registry);
         return 0;
 }

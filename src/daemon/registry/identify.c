@@ -335,7 +335,7 @@ int identify_consider(Registry *registry, pid_t pid) {
         return process_consider(registry, pid, NULL, &none);
 }
 
-static void on_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+static void on_identify_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
         (void)identify_consider(userdata, process->pid);
 }
 
@@ -343,7 +343,7 @@ void identify_start(Registry *registry) {
         static const WorkerJob asked[] = { WORKER_ARGS, WORKER_VFORK, WORKER_EXE };
 
         for (size_t i = 0; i < ELEMENTSOF(asked); i++)
-                workers_on_answer(registry->host->workers, asked[i], on_answer, registry);
+                workers_on_answer(registry->host->workers, asked[i], on_identify_answer, registry);
 }
 
 /* For most of them on a host this ends with one link read, and nothing allocated; for those that

@@ -338,7 +338,8 @@ static int on_idle(sd_event_source *source, void *userdata) {
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 
-static void on_answer(_unused_ const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+static void on_draw_answer(_unused_ const ProcessId *process, _unused_ WorkerJob job,
+                           void *userdata) {
         Sampling *s = userdata;
 
         (void)sd_event_source_set_enabled(s->rounds.source, SD_EVENT_ON);
@@ -349,7 +350,7 @@ int sampling_start(Sampling *s) {
 
         if (r >= 0)
                 r = sd_event_source_set_priority(s->rounds.source, SD_EVENT_PRIORITY_IDLE);
-        workers_on_answer(s->host->workers, WORKER_DRAW, on_answer, s);
+        workers_on_answer(s->host->workers, WORKER_DRAW, on_draw_answer, s);
         return r < 0 ? r : sd_event_source_set_enabled(s->rounds.source, SD_EVENT_OFF);
 }
 
