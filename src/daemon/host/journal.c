@@ -169,23 +169,6 @@ static JournalLimit *limit_exceeded(const Journal *journal, const char *policy, 
         return limit;
 }
 
-static bool is_left_out(const Journal *journal, int priority, const JournalFields *fields,
-                        const char *format, const char *message) {
-        const char *policy = fields && fields->policy ? fields->policy : "";
-        const bool is_repeatable = priority <= LOG_NOTICE && fields &&
-                                   (fields->repeats || fields->policy || fields->instance);
-        JournalLimit *limit = NULL;
-
-        if (!journal->limits || priority <= LOG_ERR)
-                return false;
-        if (is_repeatable)
-                limit = limit_exceeded(journal, policy, format, JOURNAL_KIND_MAX);
-        if (!limit)
-                return limit_exceeded(journal, policy, NULL, JOURNAL_LINES_MAX) != NULL;
-        (void)snprintf(limit->last, sizeof(limit->last), "%s", message);
-        return true;
-}
-
 void journal_tell_left_out(const Journal *journal) {
         const uint64_t now = clock_monotonic_usec();
 
@@ -196,7 +179,11 @@ void journal_tell_left_out(const Journal *journal) {
 
 void journal_log(const Journal *journal, int priority, const JournalFields *fields,
                  const char *format, ...) {
+        const char *policy = fields && fields->policy ? fields->policy : "";
+        const bool is_repeatable = priority <= LOG_NOTICE && fields &&
+                                   (fields->repeats || fields->policy || fields->instance);
         _cleanup_free_ char *message = NULL;
+        JournalLimit *limit = NULL;
         va_list args;
         int n;
 
@@ -205,10 +192,21 @@ void journal_log(const Journal *journal, int priority, const JournalFields *fiel
         va_start(args, format);
         n = vasprintf(&message, format, args);
         va_end(args);
-        if (n < 0)
+        if (n < 0) {
                 message = NULL;
-        else if (!is_left_out(journal, priority, fields, format, message))
-                put_line(journal, priority, fields, message);
+                return;
+        }
+        if (journal->limits && priority > LOG_ERR) {
+                if (is_repeatable)
+                        limit = limit_exceeded(journal, policy, format, JOURNAL_KIND_MAX);
+                if (limit) {
+                        (void)snprintf(limit->last, sizeof(limit->last), "%s", message);
+                        return;
+                }
+                if (limit_exceeded(journal, policy, NULL, JOURNAL_LINES_MAX))
+                        return;
+        }
+        put_line(journal, priority, fields, message);
 }
 
 /* Datagrams to the service manager, without waiting for it. */

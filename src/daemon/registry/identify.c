@@ -44,28 +44,6 @@ static int on_process_exit(_unused_ sd_event_source *source, int fd, _unused_ ui
         return 0;
 }
 
-static int instance_join(Registry *registry, Instance *instance, Process *process,
-                         ProcHandle *handle) {
-        const pid_t pid = process->id.pid;
-        size_t at;
-        int r;
-
-        r = instance_add_process(instance, process, handle);
-        if (r < 0)
-                return r;
-        registry->fork_filter_stale = true;
-        /* Exits are handled before starts: a process that has ended does not count for
-         * max_instances. */
-        at = (size_t)facts_find(&instance->facts, pid);
-        r = proc_watch_exit(instance->members[at].handle, registry->host->event, on_process_exit,
-                            registry);
-        if (r >= 0 && instance->name) /* a new one is entered by registry_add() */
-                r = registry_enter(registry, instance, &instance->members[at]);
-        if (r < 0)
-                instance_remove_process(instance, at);
-        return r;
-}
-
 static int add_process(Registry *registry, const Policy *policy, Process *process,
                        ProcHandle *handle, const StartCpus *start) {
         const pid_t pid = process->id.pid;
@@ -81,10 +59,23 @@ static int add_process(Registry *registry, const Policy *policy, Process *proces
                 r = instance_new(process, now, &fresh);
                 if (r < 0)
                         return r;
+                instance = fresh;
                 fresh->policy = policy;
                 fresh->policy_index = (size_t)(policy - registry->host->policies.policies);
         }
-        r = instance_join(registry, instance ? instance : fresh, process, handle);
+        r = instance_add_process(instance, process, handle);
+        if (r >= 0) {
+                registry->fork_filter_stale = true;
+                index = (size_t)facts_find(&instance->facts, pid);
+                /* Exits are handled before starts: a process that has ended does not count for
+                 * max_instances. */
+                r = proc_watch_exit(instance->members[index].handle, registry->host->event,
+                                    on_process_exit, registry);
+                if (r >= 0 && !fresh) /* a new one is entered by registry_add() */
+                        r = registry_enter(registry, instance, &instance->members[index]);
+                if (r < 0)
+                        instance_remove_process(instance, index);
+        }
         if (r >= 0 && fresh)
                 r = registry_add(registry, fresh);
         if (r < 0) {
@@ -209,16 +200,6 @@ static int check_mounts(Registry *registry, Process *process, const ProcHandle *
         return r;
 }
 
-/* Once it was known to have its own memory, it has that until its next exec. */
-static int is_vforked(Registry *registry, const ProcHandle *handle, const Process *process) {
-        int r;
-
-        if (process->forked_by == 0 || process_is_known(registry, process))
-                return 0;
-        r = worker_is_vforked(registry->host->workers, handle, process);
-        return process_is_unanswered(registry, r) || r == -EHOSTDOWN ? -EBUSY : r > 0;
-}
-
 /* Assigns a process that was just read. `*process` and `*handle` may be taken over. */
 static int process_assign(Registry *registry, Process *process, ProcHandle *handle, Start *start) {
         const PolicySet *policies = &registry->host->policies;
@@ -229,11 +210,16 @@ static int process_assign(Registry *registry, Process *process, ProcHandle *hand
         int r;
 
         scope_resolve(registry, process);
-        r = is_vforked(registry, handle, process);
-        if (r > 0)
-                process_forget(registry, process->id.pid);
-        if (r != 0)
-                return 0;
+        /* Once it was known to have its own memory, it has that until its next exec. */
+        if (process->forked_by != 0 && !process_is_known(registry, process)) {
+                r = worker_is_vforked(registry->host->workers, handle, process);
+                if (process_is_unanswered(registry, r) || r == -EHOSTDOWN)
+                        return 0;
+                if (r > 0) {
+                        process_forget(registry, process->id.pid);
+                        return 0;
+                }
+        }
         r = identify_read_args(registry, process, handle);
         if (process_is_known(registry, process))
                 return 0;
