@@ -25,7 +25,7 @@ WHY_BEHIND = (
     ("one pass of the mover", "numa_maps", "it learns of each page where it is, and would move it; numa_maps is a sum that the kernel makes, "
                                            "all the while holding the memory map of the process"),
     ("CPU at rest, affinity", "", "each minute it reads the mask of every thread, the only witness of drift there; the peers only see starts"),
-    ("CPU at rest", "", "it reads the host's list of processes each 30 s, for what no event reported; the peers only see starts"),
+    ("CPU at rest", "", "it reads the host's list of processes each 40 s, for what no event reported; the peers only see starts"),
     ("CPU of a plan", "hwloc-distrib", "it weighs devices, memory, distances and the instances' policies; hwloc-distrib only spreads"),
     ("start in a storm", "TuneD", "TuneD hears of an exec from perf, before the kernel has loaded the program; the process connector reports "
                                   "it afterwards"),

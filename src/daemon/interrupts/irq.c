@@ -34,10 +34,11 @@ static int on_link(_unused_ sd_event_source *source, int fd, _unused_ uint32_t r
         return 0;
 }
 
-/* Maximum time that a foreign change of a desired mask stays; without desired masks, reconciles
- * only update counters. */
+/* Maximum time that a foreign change of a desired mask stays. Without desired masks, reconciles
+ * only update counters: for them /proc/interrupts is read, a line for each interrupt with a column
+ * for each CPU. */
 #define INTERVAL_USEC (UINT64_C(3) * 1000 * 1000)
-#define IDLE_INTERVAL_USEC (UINT64_C(10) * 1000 * 1000)
+#define IDLE_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
 
 /* A cluster starts within some seconds, and irqbalance redistributes everything with each new
  * setting. */
@@ -334,7 +335,7 @@ void irq_reconcile(Interrupts *irq) {
                 stop_continue(irq);
                 return;
         }
-        irq->due_usec = now + IDLE_INTERVAL_USEC;
+        irq->due_usec = now + INTERVAL_USEC;
         (void)reconcile(irq); /* a failure for lack of memory is retried */
         irq_series_reconciled(&irq->series, now);
         irq_events_schedule(irq);

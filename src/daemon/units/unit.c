@@ -11,7 +11,7 @@
 #include "tidbnumad/worker/worker.h"
 
 /* A start script may wait for a disk before it executes the server. */
-#define MISUSED_USEC (2 * REGISTRY_SCAN_INTERVAL_USEC)
+#define MISUSED_USEC (UINT64_C(60) * 1000 * 1000)
 
 /* On cgroup v1 systemd has no CPUs and memory nodes of units, but it has memory limits. */
 static bool sets_limits_alone(const Units *units) {

@@ -434,13 +434,14 @@ void ignored_prune(IgnoredList *ignored);
  * the loop is busy for a second. */
 #define REGISTRY_RECEIVE_BUFFER_BYTES ((size_t)8 << 20)
 
-/* A scan finds processes that the events missed; without the connector it finds all of them. */
-#define REGISTRY_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
+/* A scan finds processes that the events missed, and a loss of events is followed by one at once;
+ * without the connector scans find all of them. */
+#define REGISTRY_SCAN_INTERVAL_USEC (UINT64_C(40) * 1000 * 1000)
 #define REGISTRY_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
 
 /* With the connector, only each so many rounds of the scan read all processes; the rounds between
  * skip those that no policy named and that executed nothing since. */
-#define REGISTRY_WHOLE_ROUNDS 10u
+#define REGISTRY_WHOLE_ROUNDS 8u
 
 /* Interval of full scans after a loss of events: during a storm of events more frequent scans would
  * cause the next loss. */
