@@ -163,15 +163,6 @@ static const char *likely_cause(const IrqHost *host, SettingKind kind) {
                        : "tuned, a script of the card's driver, or an administrator";
 }
 
-/* A device that has gone, or a mask that the kernel manages itself, is not a failure. */
-static bool setting_failure_is_news(const IrqSetting *s, int error) {
-        if (s->logged || error == -ENOENT || error == -ENODEV)
-                return false;
-        if (error == -EINPROGRESS)
-                return s->progress.retry.failures >= UNIT_TRIES;
-        return !s->progress.refused || s->key.kind != SETTING_VECTOR;
-}
-
 static void setting_log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s,
                                int error) {
         const bool by_unit = error == -EINPROGRESS;
@@ -184,7 +175,10 @@ static void setting_log_failed(const Interrupts *irq, const IrqHost *host, IrqSe
                                                                     : reason_of_error(error) };
         char what[256];
 
-        if (!setting_failure_is_news(s, error))
+        /* A device that has gone, or a mask that the kernel manages itself, is not a failure. */
+        if (s->logged || error == -ENOENT || error == -ENODEV ||
+            (by_unit ? s->progress.retry.failures < UNIT_TRIES
+                     : s->progress.refused && s->key.kind == SETTING_VECTOR))
                 return;
         s->logged = true;
         setting_describe(host, &s->key, what, sizeof(what));

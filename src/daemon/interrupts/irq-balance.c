@@ -156,33 +156,15 @@ static int balance_on_answer(_unused_ sd_event_source *source, int fd, _unused_ 
         return 0;
 }
 
-static void balance_ask(Interrupts *irq, uint64_t now_usec) {
-        IrqBalance *b = &irq->balance;
-        int fd = -EBADF, r;
-
-        if (!b->buffer && !(b->buffer = malloc(IRQBALANCE_ANSWER_MAX)))
-                return;
-        b->read_usec = now_usec + ANSWER_TIMEOUT_USEC;
-        r = irqbalance_send(b->folder, b->id.pid, "setup", &fd);
-        if (r >= 0)
-                r = sd_event_add_io(irq->host->event, &b->answer, fd, EPOLLIN, balance_on_answer,
-                                    irq);
-        if (r >= 0)
-                b->fd = fd;
-        else {
-                closep(&fd);
-                if (r != -EAGAIN && r != -ECONNREFUSED)
-                        irq_balance_log_refused(irq, r);
-        }
-}
-
 void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
         UndoRecord *record = irq_record(irq);
+        _cleanup_close_ int fd = -EBADF;
         uint32_t *irqs;
         ProcessId id;
         size_t n;
+        int r;
 
         if (!irq->host->sysroot.live)
                 return;
@@ -202,8 +184,17 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
         if (b->fd >= 0 && now >= b->read_usec)
                 irq_balance_log_refused(irq, -ETIMEDOUT);
         if (b->id.pid != 0 && b->fd < 0 && host_enforces(irq->host) && balance_is_wanted(irq) &&
-            now >= b->read_usec)
-                balance_ask(irq, now);
+            now >= b->read_usec && (b->buffer || (b->buffer = malloc(IRQBALANCE_ANSWER_MAX)))) {
+                b->read_usec = now + ANSWER_TIMEOUT_USEC;
+                r = irqbalance_send(b->folder, b->id.pid, "setup", &fd);
+                if (r >= 0)
+                        r = sd_event_add_io(irq->host->event, &b->answer, fd, EPOLLIN,
+                                            balance_on_answer, irq);
+                if (r >= 0)
+                        b->fd = TAKE_FD(fd);
+                else if (r != -EAGAIN && r != -ECONNREFUSED)
+                        irq_balance_log_refused(irq, r);
+        }
         if (b->id.pid == 0)
                 return;
         ret->pid = b->id.pid;

@@ -217,43 +217,39 @@ static const char *connector_hint(int error) {
         }
 }
 
-static int connector_start(Registry *registry) {
-        int r = proc_connector_open(REGISTRY_RECEIVE_BUFFER_BYTES, &registry->connector_fd);
-
-        /* An attacker who takes over this process must not get to change the network.
-         * change/setting.c raises the capability again for a write. */
-        (void)capability_set_effective(CAP_NET_ADMIN, false);
-        if (r < 0) {
-                journal_log(&registry->host->journal, LOG_WARNING, NULL,
-                            "The process connector cannot be used: %s (%s). New processes are "
-                            "found by a scan every %d s instead",
-                            strerror(-r), connector_hint(r),
-                            (int)(REGISTRY_POLL_INTERVAL_USEC / 1000000));
-                return 0;
-        }
-        r = event_source_add_off(registry->host->event, &registry->rescan_timer, 1000, on_rescan,
-                                 registry);
-        if (r >= 0)
-                r = sd_event_source_set_priority(registry->rescan_timer,
-                                                 SD_EVENT_PRIORITY_IMPORTANT);
-        if (r >= 0)
-                r = sd_event_add_io(registry->host->event, &registry->connector_source,
-                                    registry->connector_fd, EPOLLIN, on_connector, registry);
-        /* New processes have priority over samples and moves. */
-        if (r >= 0)
-                r = sd_event_source_set_priority(registry->connector_source,
-                                                 SD_EVENT_PRIORITY_IMPORTANT);
-        return r;
-}
-
 int watch_start(Registry *registry) {
         sd_event *event = registry->host->event;
         const bool live = registry->host->sysroot.live;
         int r = 0;
 
         identify_start(registry);
-        if (live && !registry->host->args->once)
-                r = connector_start(registry);
+        if (live && !registry->host->args->once) {
+                r = proc_connector_open(REGISTRY_RECEIVE_BUFFER_BYTES, &registry->connector_fd);
+                /* An attacker who takes over this process must not get to change the network.
+                 * change/setting.c raises the capability again for a write. */
+                (void)capability_set_effective(CAP_NET_ADMIN, false);
+                if (r < 0)
+                        journal_log(&registry->host->journal, LOG_WARNING, NULL,
+                                    "The process connector cannot be used: %s (%s). New processes "
+                                    "are found by a scan every %d s instead",
+                                    strerror(-r), connector_hint(r),
+                                    (int)(REGISTRY_POLL_INTERVAL_USEC / 1000000));
+                r = 0;
+        }
+        if (registry->connector_fd >= 0) {
+                r = event_source_add_off(event, &registry->rescan_timer, 1000, on_rescan, registry);
+                if (r >= 0)
+                        r = sd_event_source_set_priority(registry->rescan_timer,
+                                                         SD_EVENT_PRIORITY_IMPORTANT);
+                if (r >= 0)
+                        r = sd_event_add_io(event, &registry->connector_source,
+                                            registry->connector_fd, EPOLLIN, on_connector,
+                                            registry);
+                /* New processes have priority over samples and moves. */
+                if (r >= 0)
+                        r = sd_event_source_set_priority(registry->connector_source,
+                                                         SD_EVENT_PRIORITY_IMPORTANT);
+        }
         if (r >= 0 && live && !proc_has_pidfds()) {
                 journal_log(&registry->host->journal, LOG_NOTICE, NULL,
                             "The kernel has no pidfd_open(2), or the unit's list of system calls "

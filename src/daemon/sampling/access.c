@@ -156,20 +156,6 @@ void access_begin_round(Sampling *s) {
         s->access.next = 0;
 }
 
-/* As many threads as there are descriptors left for. */
-static size_t threads_max(const Sampling *s, const Instance *i) {
-        Locality localities[N_LOCALITIES];
-        PerfCode codes[N_LOCALITIES];
-        const size_t n_max =
-                perf_descriptors_max() / access_codes(&s->access.events, codes, localities);
-        size_t others = 0;
-
-        REGISTRY_FOREACH(other, s->registry)
-        if (other != i)
-                others += other->sampling.access.counters.n_threads;
-        return others < n_max ? n_max - others : 0;
-}
-
 static void instance_add_sample(Sampling *s, Instance *i, const AccessSample *sample) {
         for (Locality l = 0; l < N_LOCALITIES; l++) {
                 i->sampling.access.counts[l] += sample->counts[l];
@@ -182,6 +168,9 @@ bool access_pass(Sampling *s) {
         const Begun begun = cost_begin();
         InstanceAccess *own;
         AccessSample sample;
+        Locality localities[N_LOCALITIES];
+        PerfCode codes[N_LOCALITIES];
+        size_t n_others = 0, n_max;
         Instance *i;
         int r;
 
@@ -189,8 +178,13 @@ bool access_pass(Sampling *s) {
                 return false;
         i = s->registry->instances[s->access.next];
         own = &i->sampling.access;
+        /* As many threads as there are descriptors left for. */
+        n_max = perf_descriptors_max() / access_codes(events, codes, localities);
+        REGISTRY_FOREACH(other, s->registry)
+        if (other != i)
+                n_others += other->sampling.access.counters.n_threads;
         r = access_attach(&own->counters, i->members, i->n_members, events, OPENS_A_PASS,
-                          threads_max(s, i));
+                          n_others < n_max ? n_max - n_others : 0);
         if (r < 0) {
                 cost_pause(s, begun);
                 if (r != -EAGAIN) /* else the next pass continues with it */
