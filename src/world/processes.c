@@ -190,8 +190,9 @@ int process_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Proce
                  * haproxy's worker. The namespace is the unit's if its main process is in it. */
                 r = process_open_first_ancestor(sysroot, handle, &first);
                 if (r >= 0)
-                        r = first.dir_fd < 0 ||
-                            proc_shares_namespace(handle, &first, PROC_NAMESPACE_MOUNT);
+                        r = first.dir_fd < 0
+                                    ? 1
+                                    : proc_shares_namespace(handle, &first, PROC_NAMESPACE_MOUNT);
                 if (r > 0)
                         r = proc_namespace_has_host_root(sysroot, handle);
                 if (r < 0)

@@ -152,6 +152,25 @@ LIVE_TEST(chroot_of_a_unit_is_no_container) {
         (void)rmdir(dir);
 }
 
+/* The unit's main process ends while its namespace is read: a process that has the host's root
+ * above its own is not taken for one of the unit. */
+FAKE_TEST(unit_that_ends_meanwhile_vouches_for_nothing) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        Process process = { .foreign = FOREIGN_ROOT };
+        const pid_t child = child_start();
+        const int unit = getpid();
+
+        tree->sysroot.live = true;
+        fake_process(tree, unit, 1, "/srv/a", "/", "0");
+        fake_process(tree, child, unit, "/srv/a", "/", "0");
+        fake_write(tree, fmt("proc/%d/ns/mnt", child), "");
+        fake_link(tree, fmt("proc/%d/root", child), "/");
+        assert_int_equal(proc_open(&tree->sysroot, child, &handle), 0);
+        assert_int_equal(process_check_mounts(&tree->sysroot, &handle, &process), -ESRCH);
+        assert_int_equal(process.foreign, FOREIGN_ROOT);
+        child_end(child);
+}
+
 /* --- the executable of a process in a chroot --- */
 
 static const char in_chroot[] = "TEST_PROCESS_MOUNTS_CHROOT";
