@@ -225,12 +225,21 @@ int numa_maps_parse_line(const char *line, NumaMapsCallback callback, void *user
         return 0;
 }
 
-int numa_maps_read(const ProcHandle *handle, NumaMapsCallback callback, void *userdata) {
+/* -ESRCH: the process is gone; -ENOENT: a kernel without NUMA. */
+static int numa_maps_open(const ProcHandle *handle) {
         int fd = path_open(handle->dir_fd, O_RDONLY, "numa_maps");
+
+        return fd == -ENOENT && !path_exists(handle->dir_fd, "stat") ? -ESRCH : fd;
+}
+
+int numa_maps_read(const ProcHandle *handle, NumaMapsCallback callback, void *userdata) {
+        int fd = numa_maps_open(handle);
         _cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
         _cleanup_free_ char *line = NULL;
         size_t allocated = 0;
 
+        if (fd < 0)
+                return fd;
         if (!file) {
                 closep(&fd);
                 return -errno;
@@ -263,12 +272,15 @@ int memory_policy_parse(const char *text, char *buffer, size_t size) {
 }
 
 int memory_policy_read(const ProcHandle *handle, char *buffer, size_t size) {
-        _cleanup_close_ int fd = path_open(handle->dir_fd, O_RDONLY, "numa_maps");
+        _cleanup_close_ int fd = numa_maps_open(handle);
         char text[128]; /* a longer read would make the kernel walk further */
-        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        ssize_t n;
 
+        if (fd < 0)
+                return fd;
+        n = read(fd, text, sizeof(text) - 1);
         if (n < 0)
-                return errno == ENOENT && !path_exists(handle->dir_fd, "stat") ? -ESRCH : -errno;
+                return -errno;
         text[n] = '\0';
         return memory_policy_parse(text, buffer, size);
 }

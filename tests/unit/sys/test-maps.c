@@ -465,6 +465,18 @@ LIVE_TEST(own) {
         assert_true(anon > 0);
 }
 
+FAKE_TEST(pages_of_one_that_is_gone) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        Seen seen = { 0 };
+
+        fake_process(tree, 50, 1, "/srv/a", "/", "0");
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
+        assert_int_equal(numa_maps_read(&handle, see, &seen), -ENOENT);
+        fake_remove(tree, "proc/50");
+        assert_int_equal(numa_maps_read(&handle, see, &seen), -ESRCH);
+        assert_int_equal(seen.n_calls, 0);
+}
+
 /* --- the policy --- */
 
 static void assert_parsed(const char *text, int expected, const char *policy) {
