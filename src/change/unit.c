@@ -281,6 +281,20 @@ static int restore_note_group(UndoRestore *restore, const BusUnit *unit) {
         return unit->group[0] && !restore->group ? -ENOMEM : 0;
 }
 
+/* Has systemd what was there before, while the kernel still shows our value? So it is where the
+ * kernel did not follow a release in time, and where somebody has cleared the property, which
+ * leaves the live set narrow. */
+static bool kernel_is_behind(int group_fd, const UndoProperty *p, UnitProperty property,
+                             IdView now) {
+        IdSet has, shown;
+
+        id_view_convert(now, ID_TARGET(&has));
+        return PROPERTIES[property].read_effective &&
+               id_view_equal(undo_property_before(p), ID_VIEW(&has)) &&
+               PROPERTIES[property].read_effective(group_fd, ID_TARGET(&shown)) >= 0 &&
+               undo_values_have(&p->ours, ID_VIEW(&shown));
+}
+
 /* For a unit that is masked, or has a mistake in its file, systemd shows
  * properties but sets none: our values stay in force, also at its next start. A unit that is gone
  * has no properties. */
@@ -289,21 +303,25 @@ static int restore_begin(UndoRestore *restore, const BusUnit *unit) {
         const bool there = strcmp(unit->load_state, "not-found") != 0;
         _cleanup_close_ int fd = -EBADF;
         bool any = false;
-        int r;
+        int r = restore_note_group(restore, unit);
 
+        if (r < 0)
+                return r;
+        if (restore->group)
+                (void)cgroup_open(restore->sysroot, restore->group, &fd);
         /* Only a property that still has our value is restored. Otherwise something else
          * has set it since. */
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
-                restore->writes[i] = there && undo_values_have(&record->properties[i].ours,
-                                                               unit_property_of(unit, i));
+                const UndoProperty *p = &record->properties[i];
+                const IdView now = unit_property_of(unit, i);
+
+                restore->writes[i] = there && (undo_values_have(&p->ours, now) ||
+                                               (fd >= 0 && kernel_is_behind(fd, p, i, now)));
                 any |= restore->writes[i];
         }
         if (any && strcmp(unit->load_state, "loaded") != 0)
                 return strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
-        r = restore_note_group(restore, unit);
-        if (r < 0)
-                return r;
-        if (restore->group && cgroup_open(restore->sysroot, restore->group, &fd) >= 0)
+        if (fd >= 0)
                 (void)lift_brake(fd, record);
         restore->stage =
                 restore->group && !(restore->writes[UNIT_LIMIT] && !restore->writes[UNIT_CPUS] &&

@@ -192,12 +192,29 @@ HOST_TEST(started_meanwhile) {
         check_and_finish(h, "", "");
 }
 
+/* systemd has what was there before, and the kernel still what we had set: it did not follow a
+ * release in time, or somebody has cleared the property. */
+HOST_TEST(the_kernel_is_behind) {
+        set_before(&h->record->cpus, id_set("0-3"));
+        bus.unit.cpus = cpu_set("0-3");
+        bus.unit.mems = (NodeSet){ 0 };
+        step_and_answer(h);
+        step_and_answer(h);
+        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-3;");
+        group(h, "0-3", "0-3");
+        bus.said[0] = '\0';
+        step_and_answer(h);
+        assert_string_equal(bus.said, "MemoryNodes=;");
+        check_and_finish(h, "0-3", "");
+}
+
 TEST(nothing_is_ours) {
         for (unsigned i = 0; i < 3; i++) {
                 _cleanup_host_ Host h;
 
                 host_init(&h);
                 if (i == 0) { /* the kill came before the change */
+                        group(&h, "0-7", "0-3");
                         bus.unit.cpus = (CpuSet){ 0 };
                         bus.unit.mems = (NodeSet){ 0 };
                 } else if (i == 1) /* the unit file is gone */
