@@ -232,6 +232,8 @@ static void check_choice(const Check *c) {
                      place->count, from, less, id_set_count(&homes));
                 return;
         }
+        if (!place->same_package)
+                return;
         /* The most of these nodes that one socket has. */
         n = 0;
         for (size_t i = 0; i < c->topology->n_nodes; i++) {
@@ -243,7 +245,7 @@ static void check_choice(const Check *c) {
                                       id_set_has(&open, c->topology->nodes[j].id);
                 n = of_package > n ? of_package : n;
         }
-        if (place->same_package && place->count > n)
+        if (place->count > n)
                 REFUSE(c, at,
                        "`" COUNT "` is %u, and no socket of %s%s has more than %u, expected at "
                        "most that, or `same_package: false`%s",
@@ -274,7 +276,7 @@ static bool lists_cpus(const Check *c) {
                !id_set_intersects(&c->policy->cpus.list, &c->topology->offline_cpus);
 }
 
-/* The node of a CPU that is offline is not known: such a CPU may be one of these nodes. */
+/* The node of a CPU that is offline is not known: such a CPU may belong to one of these nodes. */
 static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
         char outside[ID_SET_LIST_MAX], list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
         CpuSet theirs, lacking = c->policy->cpus.list;
