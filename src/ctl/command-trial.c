@@ -64,7 +64,8 @@ typedef struct TrialReading {
 typedef struct TrialSource {
         const HostInstance *observed; /* borrowed */
         HttpAddress address;          /* where it reports its queries; AF_UNSPEC: nowhere */
-        const char *count, *duration; /* by which metrics, see `queries`; borrowed */
+        const char *count;            /* by which metrics; NULL: what `duration` counts; borrowed */
+        const char *duration;         /* NULL: it has none; borrowed */
         Text why;                     /* why its queries are not known, in words; empty: they are */
         size_t n_missed;
         bool readable; /* `last` is valid */
