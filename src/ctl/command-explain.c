@@ -347,7 +347,7 @@ static void render_unit(const UnitInfo *u, Text *text) {
                    ID_VIEW(&u->mems), text);
         if (u->memory_limit_bytes > 0)
                 text_appendf(text, "%s memory limit %.0f MiB",
-                             id_set_is_empty(&u->cpus) ? ":" : ",",
+                             id_set_is_empty(&u->cpus) && id_set_is_empty(&u->mems) ? ":" : ",",
                              (double)u->memory_limit_bytes / (1 << 20));
         text_append(text, "\n");
         if (*u->reason) {
