@@ -585,7 +585,7 @@ void irq_plan_table_explain(const IrqPlan *plan, Text *text) {
         for (size_t i = 0; i < plan->n_devices; i++) {
                 const IrqPlanDevice *device = &plan->devices[i];
                 static const char *const headings[] = { "  IRQ", "HANDLER", "FOR", "NOW", "TO" };
-                _cleanup_table_ Table table;
+                _cleanup_table_ Table table = { 0 };
 
                 if (!is_shown(device))
                         continue;

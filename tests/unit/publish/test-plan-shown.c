@@ -492,6 +492,24 @@ IRQ_TEST(irq_plan_table_explain) {
                 "  41   -        rxtx 1   ?    managed\n");
 }
 
+/* What was called before has left something on the stack. */
+static void __attribute__((noinline)) fill_stack(void) {
+        volatile unsigned char bytes[8192];
+
+        for (size_t i = 0; i < sizeof(bytes); i++)
+                bytes[i] = 0xa5;
+}
+
+IRQ_TEST(a_device_that_no_entry_names_is_not_explained) {
+        _cleanup_text_ Text text = { 0 };
+
+        e->plan.devices += 3;
+        e->plan.n_devices = 1;
+        fill_stack();
+        irq_plan_table_explain(&e->plan, &text);
+        assert_null(text.data);
+}
+
 /* --- A plan of interrupts as JSON: each key with its value, and null for what is not known --- */
 
 static json_t *make(IrqExample *e) {
