@@ -8,6 +8,7 @@
 
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
+#include "capture.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/clock.h"
@@ -33,7 +34,26 @@ typedef struct TestHost {
         IrqPolicy policy;
         Interrupts irq;
         IrqbalanceFacts facts;
+        char log[16384]; /* the journal */
 } TestHost;
+
+/* How often the journal has it. */
+static inline unsigned n_logged(const TestHost *h, const char *text) {
+        unsigned n = 0;
+
+        for (const char *at = h->log; (at = strstr(at, text)); at++)
+                n++;
+        return n;
+}
+
+/* The journal of a statement is added to that of the host. */
+#define LOGGED(h, statement)                                                                       \
+        do {                                                                                       \
+                Capture c;                                                                         \
+                CAPTURE_STDERR(&c, statement);                                                     \
+                assert_true(strlen((h)->log) + strlen(c.text) < sizeof((h)->log));                 \
+                (void)strcat((h)->log, c.text);                                                    \
+        } while (0)
 
 static inline void bind_server(TestHost *h, pid_t pid) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -87,7 +107,7 @@ static inline void host_init(TestHost *h) {
         assert_int_equal(listen(h->fd, 1), 0);
         h->m = (Rooms){ .host.args = &h->args,
                         .host.sysroot = h->tree.sysroot,
-                        .host.journal = { .max_priority = -1 } };
+                        .host.journal = { .max_priority = LOG_INFO } };
         rooms_wire(&h->m);
         h->m.host.sysroot.live = true;
         h->m.host.policies.mode = ENFORCEMENT_ENFORCE;
@@ -126,7 +146,7 @@ static const char *received(TestHost *h) {
 
 static inline void read_facts(TestHost *h) {
         irqbalance_facts_done(&h->facts);
-        irq_balance_read(&h->irq, &h->facts);
+        LOGGED(h, irq_balance_read(&h->irq, &h->facts));
 }
 
 /* As irqbalance does it: it answers and closes. Then the daemon's loop runs and reads the facts
@@ -135,8 +155,7 @@ static inline void answer(TestHost *h, const char *text) {
         assert_int_equal(send(h->client, text, strlen(text), 0), strlen(text));
         closep(&h->client);
         h->client = -EBADF;
-        while (sd_event_run(h->m.host.event, 0) > 0)
-                ;
+        LOGGED(h, while (sd_event_run(h->m.host.event, 0) > 0));
         read_facts(h);
 }
 
@@ -153,13 +172,17 @@ static inline void tell(TestHost *h, const char *cpus, uint32_t *irqs, size_t n_
                                         .banned_irqs = irqs,
                                         .n_banned_irqs = n_irqs };
 
-        irq_balance_send(&h->irq, &wanted);
+        LOGGED(h, irq_balance_send(&h->irq, &wanted));
 }
 
 static inline void tell_nothing(TestHost *h) {
         const IrqPlanBalance wanted = { 0 };
 
-        irq_balance_send(&h->irq, &wanted);
+        LOGGED(h, irq_balance_send(&h->irq, &wanted));
+}
+
+static inline void restore(TestHost *h) {
+        LOGGED(h, (void)irq_balance_restore(&h->irq));
 }
 
 static inline void assert_reported(TestHost *h, const char *cpus, const char *irqs) {

@@ -39,9 +39,9 @@ HOST_TEST(its_own_is_kept) {
         now_usec += 20 * SECOND;
         tell(h, "4", NULL, 0);
         assert_reported(h, "2,4,7", "99 25");
-        (void)irq_balance_restore(&h->irq);
+        restore(h);
         assert_reported(h, "2,7", "99 25");
-        assert_false(h->m.undo.records.host.irqbalance.known);
+        assert_false(has_record(h));
 }
 
 /* At 0 it ends a list, but at its first word. */
@@ -50,7 +50,7 @@ HOST_TEST(interrupt_0) {
                 "BANNED 00000000");
         tell(h, "2-5", two, 2);
         assert_reported(h, "2-5", "0 99 24 25");
-        (void)irq_balance_restore(&h->irq);
+        restore(h);
         assert_reported(h, "NULL", "0 99");
 }
 
@@ -62,18 +62,24 @@ HOST_TEST(slow) {
         now_usec += 9 * SECOND;
         read_facts(h);
         tell(h, "2-5", two, 2);
-        assert_false(h->facts.settings_known || h->irq.balance.logged_refused);
+        assert_false(h->facts.settings_known);
+        assert_int_equal(n_logged(h, "cannot be sent"), 0);
         for (unsigned i = 0; i < 3; i++) {
                 now_usec += 100 * SECOND;
                 read_facts(h);
-                assert_true(h->irq.balance.logged_refused); /* it is logged */
+                assert_int_equal(n_logged(h, "it does not answer"), 1);
         }
         answer(h, NONE);
         assert_true(h->facts.settings_known);
-        assert_false(h->irq.balance.logged_refused);
         assert_string_equal(received(h), ""); /* and was asked once */
         tell(h, "2-5", two, 2);
         assert_reported(h, "2-5", "24 25");
+        now_usec += 60 * SECOND;
+        read_facts(h);
+        assert_string_equal(received(h), "setup");
+        now_usec += 100 * SECOND;
+        read_facts(h);
+        assert_int_equal(n_logged(h, "it does not answer"), 2); /* again, for it had answered */
 }
 
 /* It has closed without a word: that is no answer. */
@@ -81,7 +87,7 @@ HOST_TEST(hangs_up) {
         read_facts(h);
         assert_string_equal(received(h), "setup");
         answer(h, "");
-        assert_true(h->irq.balance.logged_refused);
+        assert_int_equal(n_logged(h, "its answer is unknown"), 1);
         now_usec += 9 * SECOND;
         read_facts(h);
         assert_string_equal(received(h), "");
@@ -129,13 +135,14 @@ HOST_TEST(no_descriptor) {
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
         none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-        read_facts(h);
+        irqbalance_facts_done(&h->facts);
+        irq_balance_read(&h->irq, &h->facts); /* nor for a journal */
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_int_equal(h->facts.pid, getpid());
-        assert_true(h->irq.balance.sent_usec != 0 && h->m.undo.records.host.irqbalance.known);
+        assert_true(has_record(h));
         read_facts(h);
         assert_string_equal(received(h), "");
-        (void)irq_balance_restore(&h->irq);
+        restore(h);
         assert_reported(h, "NULL", "NONE");
 }
 
@@ -159,7 +166,7 @@ TEST(wrong_answer) {
 
                 host_init(&h);
                 meet(&h, answers[i]);
-                assert_true(h.irq.balance.logged_refused);
+                assert_int_equal(n_logged(&h, "its answer is unknown"), 1);
                 assert_false(h.facts.settings_known);
                 assert_int_equal(h.facts.pid, getpid());
                 tell(&h, "2-5", two, 2);
@@ -219,7 +226,7 @@ HOST_TEST(replaced) {
         unbind_server(h, getpid());
         read_facts(h);
         assert_int_equal(h->facts.pid, 0);
-        assert_false(h->m.undo.records.host.irqbalance.known || h->irq.balance.sent_usec != 0);
+        assert_false(h->m.undo.records.host.irqbalance.known);
         tell(h, "2-5", two, 2); /* no irqbalance runs */
 
         h->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -232,7 +239,7 @@ HOST_TEST(replaced) {
         assert_int_equal(h->facts.pid, pid);
         tell(h, "2-5", two, 2);
         assert_reported(h, "2-6", "24 25");
-        (void)irq_balance_restore(&h->irq);
+        restore(h);
         assert_reported(h, "6", "NONE");
         child_end(pid);
 }
@@ -252,7 +259,7 @@ TEST(taken_over) {
         meet(&h, ours);
         tell(&h, "2-5", two, 2);
         assert_string_equal(received(&h), "");
-        assert_true(h.m.undo.records.host.irqbalance.known);
-        (void)irq_balance_restore(&h.irq);
+        assert_true(has_record(&h));
+        restore(&h);
         assert_reported(&h, "7", "NONE");
 }
