@@ -390,7 +390,9 @@ static bool any_glob(const WordList *globs, const char *name) {
 
 const IrqPolicy *irq_policy_find(const IrqPolicy *policies, size_t n_policies,
                                  const IrqDevice *device) {
-        for (const IrqPolicy *policy = policies; policy < policies + n_policies; policy++) {
+        for (size_t k = 0; k < n_policies; k++) {
+                const IrqPolicy *policy = &policies[k];
+
                 for (size_t i = 0; device->pci && i < policy->pci.n_words; i++)
                         if (strcasecmp(policy->pci.words[i], device->pci) == 0)
                                 return policy;
