@@ -73,12 +73,7 @@ void plan_json_report(Json *json, const PlanReport *report) {
                         const Node *node = &topology->nodes[i];
                         const bool home = topology_is_home(node);
 
-                        json_put_count(json, "id", node->id);
-                        json_put_count_if(json, "package", node->package != PACKAGE_UNKNOWN,
-                                          node->package);
-                        json_put_ids(json, "cpus", ID_VIEW(&node->cpus));
-                        json_put_count_if(json, "memory_bytes", !node->memory_unknown,
-                                          node->memory_bytes);
+                        status_put_node(json, node);
                         json_put_string(json, "kind", node_kind_to_string(node->kind));
                         json_put_count_if(json, "free_bytes", report->free_bytes,
                                           report->free_bytes ? report->free_bytes[i] : 0);

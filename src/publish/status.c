@@ -30,18 +30,20 @@ static void put_time(Json *json, const char *key, double seconds) {
                         : NULL);
 }
 
+void status_put_node(Json *json, const Node *node) {
+        json_put_count(json, "id", node->id);
+        json_put_count_if(json, "package", node->package != PACKAGE_UNKNOWN, node->package);
+        json_put_ids(json, "cpus", ID_VIEW(&node->cpus));
+        json_put_count_if(json, "memory_bytes", !node->memory_unknown, node->memory_bytes);
+}
+
 static void put_topology(Json *json, const char *key, const Topology *t) {
         JSON_OBJECT(json, key)
                 JSON_ARRAY(json, "nodes", i, t->n_nodes)
                         JSON_OBJECT(json, NULL) {
                                 const Node *node = &t->nodes[i];
 
-                                json_put_count(json, "id", node->id);
-                                json_put_count_if(json, "package", node->package != PACKAGE_UNKNOWN,
-                                                  node->package);
-                                json_put_ids(json, "cpus", ID_VIEW(&node->cpus));
-                                json_put_count_if(json, "memory_bytes", !node->memory_unknown,
-                                                  node->memory_bytes);
+                                status_put_node(json, node);
                                 if (!t->distances)
                                         json_put_null(json, "distances");
                                 else

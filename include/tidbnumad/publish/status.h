@@ -16,6 +16,9 @@ void status_put_json(Json *json, const char *key, const struct json_t *value);
 /* Bits of PlacementWarning, as a list of {"rule", "text"}. */
 void status_put_warnings(Json *json, const char *key, uint32_t warnings);
 
+/* What a node is, of the object that is open: its number, package, CPUs and memory. */
+void status_put_node(Json *json, const Node *node);
+
 /* Reads it. What an older daemon leaves out is zero, NAN, NULL, or what the table has for that.
  * -EBADMSG: not a valid status; -ENOMEM. `ret` is untouched then. */
 int status_parse(const char *text, size_t size, Snapshot *ret);
