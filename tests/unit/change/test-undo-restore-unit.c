@@ -52,9 +52,7 @@ HOST_TEST(idle_is_cleared_at_once) {
         check_and_finish(h, "", "0-1");
 }
 
-HOST_TEST(what_the_admin_had_set) {
-        set_before(&h->record->cpus, id_set("0-3"));
-        h->record->cpus.origin = UNDO_PERSISTENT;
+static void restores_the_admins_cpus(Host *h) {
         step_and_answer(h);
         step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-3;");
@@ -63,6 +61,12 @@ HOST_TEST(what_the_admin_had_set) {
         step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=;");
         check_and_finish(h, "0-3", "");
+}
+
+HOST_TEST(what_the_admin_had_set) {
+        set_before(&h->record->cpus, id_set("0-3"));
+        h->record->cpus.origin = UNDO_PERSISTENT;
+        restores_the_admins_cpus(h);
         assert_non_null(strstr(h->restore.shortfall, "drop-in"));
 }
 
@@ -198,14 +202,7 @@ HOST_TEST(the_kernel_is_behind) {
         set_before(&h->record->cpus, id_set("0-3"));
         bus.unit.cpus = cpu_set("0-3");
         bus.unit.mems = (NodeSet){ 0 };
-        step_and_answer(h);
-        step_and_answer(h);
-        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-3;");
-        group(h, "0-3", "0-3");
-        bus.said[0] = '\0';
-        step_and_answer(h);
-        assert_string_equal(bus.said, "MemoryNodes=;");
-        check_and_finish(h, "0-3", "");
+        restores_the_admins_cpus(h);
 }
 
 TEST(nothing_is_ours) {

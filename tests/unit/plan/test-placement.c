@@ -229,6 +229,8 @@ ONE_TEST(cpus_of_a_partition, true) {
         one->policy->instances = &entry;
         one->policy->n_instances = 1;
         assert_refused(one, REFUSAL_TAKEN);
+        one->world->topology.taken_cpus = cpu_set("0-1");
+        assert_placed(one, BASIS_EXPLICIT, "0", "2-3", 0);
 }
 
 /* --- chosen nodes --- */
