@@ -351,7 +351,7 @@ static int undo_load_one(Undo *undo, const char *name, UndoBadFile bad_file, voi
                 bad_file(name, r, userdata);
                 if (file_is_kept(r))
                         return r == -ENOMEM ? r : 0;
-                /* Somebody may want to know what it was: it may be all that tells what is bound. */
+                /* It is kept to be read by a human: it may be the only record of what is bound. */
                 aside = text_new(".%s.bad", name);
                 if (!aside || renameat(undo->dir_fd, name, undo->dir_fd, aside) < 0)
                         (void)unlinkat(undo->dir_fd, name, 0);
