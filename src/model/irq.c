@@ -11,17 +11,12 @@ static const char *const irq_role_strings[N_IRQ_ROLES] = {
 };
 DEFINE_STRING_TABLE(irq_role_to_string, IrqRole, irq_role_strings)
 
-const char *irq_device_kind_to_string(IrqDeviceKind kind) {
-        switch (kind) {
-        case IRQ_DEVICE_NET:
-                return "net";
-        case IRQ_DEVICE_NVME:
-                return "nvme";
-        case IRQ_DEVICE_OTHER:
-                break;
-        }
-        return "other";
-}
+static const char *const irq_device_kind_strings[] = {
+        [IRQ_DEVICE_NET] = "net",
+        [IRQ_DEVICE_NVME] = "nvme",
+        [IRQ_DEVICE_OTHER] = "other",
+};
+DEFINE_STRING_TABLE(irq_device_kind_to_string, IrqDeviceKind, irq_device_kind_strings)
 
 void irq_device_done(IrqDevice *device) {
         for (size_t i = 0; i < device->n_vectors; i++)
@@ -82,16 +77,13 @@ uint32_t irq_vector_count(const IrqHost *host, const IrqVector *vector, const Cp
         return sum;
 }
 
-static bool same_columns(const IrqHost *a, const IrqHost *b) {
-        return a->n_cpus == b->n_cpus &&
-               (a->n_cpus == 0 || memcmp(a->cpus, b->cpus, a->n_cpus * sizeof(*a->cpus)) == 0);
-}
-
 uint32_t irq_vector_growth(const IrqHost *before, const IrqVector *old, const IrqHost *now,
                            const IrqVector *vector, const CpuSet *cpus) {
         uint32_t step;
 
-        if (!old->counts || !vector->counts || !same_columns(before, now))
+        if (!old->counts || !vector->counts || before->n_cpus != now->n_cpus ||
+            (now->n_cpus > 0 &&
+             memcmp(before->cpus, now->cpus, now->n_cpus * sizeof(*now->cpus)) != 0))
                 return 0;
         step = irq_vector_count(now, vector, cpus) - irq_vector_count(before, old, cpus);
         return step < UINT32_MAX / 2 ? step : 0;
@@ -99,73 +91,61 @@ uint32_t irq_vector_growth(const IrqHost *before, const IrqVector *old, const Ir
 
 /* --- the words of interrupt plans --- */
 
-typedef struct ReasonText {
+static const struct {
         const char *id, *rule, *sentence;
-} ReasonText;
-
-static const ReasonText *reason_text(IrqReason reason) {
-        static const ReasonText texts[N_IRQ_REASONS] = {
-                [IRQ_REASON_RESERVED] = { "reserved", "R2", "to the reserved CPUs" },
-                [IRQ_REASON_LOCAL] = { "local", "", "to CPUs of its own node" },
-                [IRQ_REASON_AWAY] = { "away", "", "to CPUs that no instance owns, nearest first" },
-                [IRQ_REASON_LISTED] = { "listed", "", "its policy lists the CPUs" },
-                [IRQ_REASON_SHARED] = { "shared", "",
-                                        "instances own every CPU that may serve it: to CPUs of "
-                                        "shared instances" },
-                [IRQ_REASON_OWNED] = { "owned", "",
-                                       "exclusive instances own every CPU that may serve it: to "
-                                       "their CPUs; reserve some for it: host.reserve: {cpus: "
-                                       "auto}" },
-                [IRQ_REASON_NO_ENTRY] = { "no-entry", "", "no entry of irq matches it" },
-                [IRQ_REASON_POLICY] = { "policy", "", "its policy leaves it alone" },
-                [IRQ_REASON_RELEASED] = { "released", "", "its release was requested" },
-                [IRQ_REASON_IRQBALANCE] = { "irqbalance", "R11",
-                                            "irqbalance distributes its interrupts, except to CPUs "
-                                            "of instances" },
-                [IRQ_REASON_OTHER_NETNS] = { "other-netns", "",
-                                             "it is in another network namespace" },
-                [IRQ_REASON_BUNDLE] = { "bundle", "", "its members have the interrupts" },
-                [IRQ_REASON_NO_VECTORS] = { "no-vectors", "", "it has no interrupt to steer" },
-                [IRQ_REASON_NOTHING_RESERVED] = { "nothing-reserved", "",
-                                                  "its policy has steer: reserved, but no node "
-                                                  "with CPUs is reserved; see host.reserve" },
-                [IRQ_REASON_NODE_UNKNOWN] = { "node-unknown", "",
-                                              "its policy has steer: local, but its node is "
-                                              "unknown or has no CPU; list CPUs in steer" },
-                [IRQ_REASON_CPUS_ABSENT] = { "cpus-absent", "",
-                                             "none of the CPUs that its policy lists is online" },
-        };
-
-        return &texts[reason];
-}
+} irq_reasons[N_IRQ_REASONS] = {
+        [IRQ_REASON_RESERVED] = { "reserved", "R2", "to the reserved CPUs" },
+        [IRQ_REASON_LOCAL] = { "local", "", "to CPUs of its own node" },
+        [IRQ_REASON_AWAY] = { "away", "", "to CPUs that no instance owns, nearest first" },
+        [IRQ_REASON_LISTED] = { "listed", "", "its policy lists the CPUs" },
+        [IRQ_REASON_SHARED] = { "shared", "",
+                                "instances own every CPU that may serve it: to CPUs of "
+                                "shared instances" },
+        [IRQ_REASON_OWNED] = { "owned", "",
+                               "exclusive instances own every CPU that may serve it: to "
+                               "their CPUs; reserve some for it: host.reserve: {cpus: "
+                               "auto}" },
+        [IRQ_REASON_NO_ENTRY] = { "no-entry", "", "no entry of irq matches it" },
+        [IRQ_REASON_POLICY] = { "policy", "", "its policy leaves it alone" },
+        [IRQ_REASON_RELEASED] = { "released", "", "its release was requested" },
+        [IRQ_REASON_IRQBALANCE] = { "irqbalance", "R11",
+                                    "irqbalance distributes its interrupts, except to CPUs "
+                                    "of instances" },
+        [IRQ_REASON_OTHER_NETNS] = { "other-netns", "", "it is in another network namespace" },
+        [IRQ_REASON_BUNDLE] = { "bundle", "", "its members have the interrupts" },
+        [IRQ_REASON_NO_VECTORS] = { "no-vectors", "", "it has no interrupt to steer" },
+        [IRQ_REASON_NOTHING_RESERVED] = { "nothing-reserved", "",
+                                          "its policy has steer: reserved, but no node "
+                                          "with CPUs is reserved; see host.reserve" },
+        [IRQ_REASON_NODE_UNKNOWN] = { "node-unknown", "",
+                                      "its policy has steer: local, but its node is "
+                                      "unknown or has no CPU; list CPUs in steer" },
+        [IRQ_REASON_CPUS_ABSENT] = { "cpus-absent", "",
+                                     "none of the CPUs that its policy lists is online" },
+};
 
 const char *irq_reason_to_id(IrqReason reason) {
-        return reason_text(reason)->id;
+        return irq_reasons[reason].id;
 }
 
 const char *irq_reason_to_string(IrqReason reason) {
-        return reason_text(reason)->sentence;
+        return irq_reasons[reason].sentence;
 }
 
 const char *irq_reason_to_rule(IrqReason reason) {
-        return reason_text(reason)->rule;
+        return irq_reasons[reason].rule;
 }
 
 bool irq_reason_steers(IrqReason reason) {
         return reason < IRQ_REASON_NO_ENTRY;
 }
 
-const char *irq_decision_to_string(IrqDecision decision) {
-        switch (decision) {
-        case IRQ_STEERED:
-                return "steered";
-        case IRQ_MANAGED:
-                return "managed";
-        case IRQ_LEFT:
-                break;
-        }
-        return "left";
-}
+static const char *const irq_decision_strings[] = {
+        [IRQ_LEFT] = "left",
+        [IRQ_MANAGED] = "managed",
+        [IRQ_STEERED] = "steered",
+};
+DEFINE_STRING_TABLE(irq_decision_to_string, IrqDecision, irq_decision_strings)
 
 void irq_plan_done(IrqPlan *plan) {
         for (size_t i = 0; i < plan->n_devices; i++) {
@@ -179,20 +159,17 @@ void irq_plan_done(IrqPlan *plan) {
         *plan = (IrqPlan){ 0 };
 }
 
-static const char *const words[N_SETTING_KINDS] = {
+static const char *const setting_kind_strings[N_SETTING_KINDS] = {
         [SETTING_VECTOR] = "vector",
         [SETTING_XPS] = "xps",
         [SETTING_RPS] = "rps",
         [SETTING_NUMA_BALANCING] = "numa-balancing",
 };
-
-const char *setting_kind_to_string(SettingKind kind) {
-        return words[kind];
-}
+DEFINE_STRING_TABLE(setting_kind_to_string, SettingKind, setting_kind_strings)
 
 int setting_kind_from_string(const char *word, SettingKind *ret) {
         for (unsigned i = 0; i < N_SETTING_KINDS; i++)
-                if (strcmp(words[i], word) == 0) {
+                if (strcmp(setting_kind_strings[i], word) == 0) {
                         *ret = (SettingKind)i;
                         return 0;
                 }

@@ -191,40 +191,31 @@ bool known_unit_is_named(const PolicySet *policies, const char *unit) {
 
 /* --- patterns --- */
 
-/* The text without escapes; `ret_exact`: it has no wildcard. An escaped character becomes "?" in a
+/* Without its escapes, to the names where it has no wildcard. An escaped character becomes "?" in a
  * glob, for systemd knows no escapes. */
-static char *glob_unescape(const char *pattern, bool *ret_exact) {
-        char *text = strdup(pattern), *out = text;
+static int add_pattern(UnitPatterns *patterns, const char *pattern) {
+        _cleanup_free_ char *text = NULL;
         bool exact = true;
+        char *out;
 
+        if (!pattern || count_literals(pattern) < LITERALS_MIN)
+                return 0;
+        out = text = strdup(pattern);
         if (!text)
-                return NULL;
+                return -ENOMEM;
         for (const char *p = pattern; *p; p++)
                 if (*p == '\\' && p[1])
                         p++;
                 else if (strchr("*?[", *p))
                         exact = false;
         for (const char *p = pattern; *p; p++) {
-                bool escaped = *p == '\\' && p[1];
+                const bool escaped = *p == '\\' && p[1];
 
                 p += escaped;
                 *out++ = escaped && !exact ? '?' : *p;
         }
         *out = '\0';
-        *ret_exact = exact;
-        return text;
-}
-
-static int add_pattern(UnitPatterns *p, const char *pattern) {
-        _cleanup_free_ char *text = NULL;
-        bool exact;
-
-        if (!pattern || count_literals(pattern) < LITERALS_MIN)
-                return 0;
-        text = glob_unescape(pattern, &exact);
-        if (!text)
-                return -ENOMEM;
-        return word_list_add(exact ? &p->names : &p->globs, text);
+        return word_list_add(exact ? &patterns->names : &patterns->globs, text);
 }
 
 int known_unit_patterns(const PolicySet *policies, UnitPatterns *ret) {
@@ -334,56 +325,56 @@ void instance_counts_done(InstanceCounts *counts) {
 }
 
 /* The index of the entry, or where it would be. */
-static size_t counts_find(const InstanceCounts *c, size_t policy, uid_t uid, bool *ret_found) {
-        const size_t at =
-                ARRAY_LOWER_BOUND(c->n_counts, i,
-                                  c->counts[i].policy < policy || (c->counts[i].policy == policy &&
-                                                                   c->counts[i].uid < uid));
+static size_t counts_place(const InstanceCounts *c, size_t policy, uid_t uid) {
+        return ARRAY_LOWER_BOUND(c->n_counts, i,
+                                 c->counts[i].policy < policy ||
+                                         (c->counts[i].policy == policy && c->counts[i].uid < uid));
+}
 
-        *ret_found = at < c->n_counts && c->counts[at].policy == policy && c->counts[at].uid == uid;
-        return at;
+static InstanceCount *counts_find(const InstanceCounts *c, size_t policy, uid_t uid) {
+        const size_t at = counts_place(c, policy, uid);
+        const bool found =
+                at < c->n_counts && c->counts[at].policy == policy && c->counts[at].uid == uid;
+
+        return found ? &c->counts[at] : NULL;
 }
 
 int instance_counts_add(InstanceCounts *c, size_t policy, uid_t uid) {
         const InstanceCount first = { .policy = policy, .uid = uid, .n = 1 };
-        bool found;
-        const size_t i = counts_find(c, policy, uid, &found);
+        InstanceCount *count = counts_find(c, policy, uid);
 
-        if (!found)
-                return ARRAY_INSERT(c->counts, c->n_counts, c->allocated, i, &first);
-        c->counts[i].n++;
+        if (!count)
+                return ARRAY_INSERT(c->counts, c->n_counts, c->allocated,
+                                    counts_place(c, policy, uid), &first);
+        count->n++;
         return 0;
 }
 
 void instance_counts_remove(InstanceCounts *c, size_t policy, uid_t uid) {
-        bool found;
-        const size_t i = counts_find(c, policy, uid, &found);
+        InstanceCount *count = counts_find(c, policy, uid);
 
-        if (found && c->counts[i].n > 0)
-                c->counts[i].n--;
+        if (count && count->n > 0)
+                count->n--;
 }
 
 size_t instance_counts_of(const InstanceCounts *c, size_t policy, uid_t uid) {
-        bool found;
-        const size_t i = counts_find(c, policy, uid, &found);
+        const InstanceCount *count = counts_find(c, policy, uid);
 
-        return found ? c->counts[i].n : 0;
+        return count ? count->n : 0;
 }
 
 void instance_counts_join(InstanceCounts *c, size_t policy, uid_t uid, size_t n) {
-        bool found;
-        const size_t i = counts_find(c, policy, uid, &found);
+        InstanceCount *count = counts_find(c, policy, uid);
 
-        if (found)
-                c->counts[i].n_processes += n;
+        if (count)
+                count->n_processes += n;
 }
 
 void instance_counts_leave(InstanceCounts *c, size_t policy, uid_t uid) {
-        bool found;
-        const size_t i = counts_find(c, policy, uid, &found);
+        InstanceCount *count = counts_find(c, policy, uid);
 
-        if (found && c->counts[i].n_processes > 0)
-                c->counts[i].n_processes--;
+        if (count && count->n_processes > 0)
+                count->n_processes--;
 }
 
 bool instance_counts_have_place(const InstanceCounts *c, size_t policy, uid_t uid,
@@ -401,11 +392,10 @@ bool instance_counts_have_place(const InstanceCounts *c, size_t policy, uid_t ui
 }
 
 bool instance_counts_log(InstanceCounts *c, size_t policy, uid_t uid, InstanceLimit limit) {
-        bool found;
-        const size_t i = counts_find(c, policy, uid, &found);
+        InstanceCount *count = counts_find(c, policy, uid);
 
-        if (!found || (c->counts[i].logged & limit))
+        if (!count || (count->logged & limit))
                 return false;
-        c->counts[i].logged |= limit;
+        count->logged |= limit;
         return true;
 }

@@ -97,54 +97,41 @@ static const char *const placement_criterion_rules[N_CRITERIA] = {
 };
 DEFINE_STRING_TABLE(placement_criterion_to_rule, PlacementCriterion, placement_criterion_rules)
 
-const char *placement_basis_to_string(PlacementBasis basis) {
-        switch (basis) {
-        case BASIS_EXPLICIT:
-                return "explicit";
-        case BASIS_KEPT:
-                return "kept";
-        case BASIS_CHOSEN:
-                return "chosen";
-        case BASIS_REFUSED:
-                break;
-        }
-        return "refused";
-}
+static const char *const placement_basis_strings[] = {
+        [BASIS_REFUSED] = "refused",
+        [BASIS_EXPLICIT] = "explicit",
+        [BASIS_KEPT] = "kept",
+        [BASIS_CHOSEN] = "chosen",
+};
+DEFINE_STRING_TABLE(placement_basis_to_string, PlacementBasis, placement_basis_strings)
 
-typedef struct WarningText {
+/* By the number of the bit. */
+static const struct {
         const char *rule, *sentence;
-} WarningText;
-
-static const WarningText *warning_text(PlacementWarning warning) {
-        static const WarningText texts[N_PLACEMENT_WARNINGS] = {
-                { "R2", "it uses a reserved node: no other node was free when it was placed, or "
-                        "its device is there" },
-                { "R3", "it is exclusive but shares a node with another exclusive instance: there "
-                        "are too few nodes, or their devices are on the same node" },
-                { "R4", "it is not on the node of its device" },
-                { "R4",
-                  "its policy places it near a device, but the device or its node is unknown" },
-                { "R10",
-                  "its memory does not fit on its nodes with memory: bind; use memory: preferred" },
-                { "R5", "its nodes belong to several sockets" },
-                { "R3", "a tidb-server on more than one node; several servers on one node each are "
-                        "faster" },
-                { "", "its former nodes are no longer available to it: it moves" },
-                { "R2", "its policy names a reserved node, which it shares with the network card's "
-                        "interrupts" },
-                { "", "its nodes have no memory: only its CPUs are bound, and all of its memory is "
-                      "remote" },
-                { "", "its nodes have few online CPUs for a server of its kind; bring CPUs online "
-                      "(tidbnumactl check lists those that are offline), or use place.avoid" },
-        };
-
-        return &texts[__builtin_ctz(warning)];
-}
+} warnings[N_PLACEMENT_WARNINGS] = {
+        { "R2", "it uses a reserved node: no other node was free when it was placed, or "
+                "its device is there" },
+        { "R3", "it is exclusive but shares a node with another exclusive instance: there "
+                "are too few nodes, or their devices are on the same node" },
+        { "R4", "it is not on the node of its device" },
+        { "R4", "its policy places it near a device, but the device or its node is unknown" },
+        { "R10", "its memory does not fit on its nodes with memory: bind; use memory: preferred" },
+        { "R5", "its nodes belong to several sockets" },
+        { "R3", "a tidb-server on more than one node; several servers on one node each are "
+                "faster" },
+        { "", "its former nodes are no longer available to it: it moves" },
+        { "R2", "its policy names a reserved node, which it shares with the network card's "
+                "interrupts" },
+        { "", "its nodes have no memory: only its CPUs are bound, and all of its memory is "
+              "remote" },
+        { "", "its nodes have few online CPUs for a server of its kind; bring CPUs online "
+              "(tidbnumactl check lists those that are offline), or use place.avoid" },
+};
 
 const char *placement_warning_to_string(PlacementWarning warning) {
-        return warning_text(warning)->sentence;
+        return warnings[__builtin_ctz(warning)].sentence;
 }
 
 const char *placement_warning_to_rule(PlacementWarning warning) {
-        return warning_text(warning)->rule;
+        return warnings[__builtin_ctz(warning)].rule;
 }

@@ -107,14 +107,9 @@ size_t policy_set_count_written(const PolicySet *set) {
         return n;
 }
 
-const char *memory_mode_to_string(MemoryMode mode) {
-        switch (mode) {
-        case MEMORY_BIND:
-                return "bind";
-        case MEMORY_PREFERRED:
-                return "preferred";
-        case MEMORY_NONE:
-                return "none";
-        }
-        return "unknown";
-}
+static const char *const memory_mode_strings[] = {
+        [MEMORY_BIND] = "bind",
+        [MEMORY_PREFERRED] = "preferred",
+        [MEMORY_NONE] = "none",
+};
+DEFINE_STRING_TABLE(memory_mode_to_string, MemoryMode, memory_mode_strings)

@@ -82,21 +82,15 @@ const char *product_to_string(Product product) {
         return !info->exe ? "other" : info->words ? info->name : info->exe;
 }
 
-/* As whole words: of a command line, or of a glob for one. */
-static bool has_words(const char *args, const char *words) {
-        const char *at = args ? strstr(args, words) : NULL;
-
-        return at && (at == args || strchr(" *", at[-1])) && strchr(" *", at[strlen(words)]);
-}
-
-static bool has_unit(const char *unit, const char *name) {
-        const size_t n = strlen(name);
-
-        return unit && strncmp(unit, name, n) == 0 && unit[n] == '-';
-}
-
+/* Where several products share an executable: by whole words of the command line, or of a glob for
+ * one, or by the unit. */
 static bool is_meant(const ProductInfo *info, const char *args, const char *unit) {
-        return !info->words || has_words(args, info->words) || has_unit(unit, info->name);
+        const char *words = info->words, *at = args && words ? strstr(args, words) : NULL;
+        const size_t n = strlen(info->name);
+
+        return !words ||
+               (at && (at == args || strchr(" *", at[-1])) && strchr(" *", at[strlen(words)])) ||
+               (unit && strncmp(unit, info->name, n) == 0 && unit[n] == '-');
 }
 
 Product product_of(const char *exe, const char *args, const char *unit) {

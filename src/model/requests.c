@@ -122,46 +122,42 @@ void requests_render(const Requests *requests, Text *text) {
                              requests->list[i].glob);
 }
 
-static int requests_parse_line(const char *line, Requests *ret) {
-        int r = -EBADMSG;
-
-        if (strcmp(line, PAUSE) == 0) {
-                ret->paused = true;
-                return 0;
-        }
-        for (TrialRequest t = TRIAL_REQUEST_BINDS; t < N_TRIAL_REQUESTS; t++)
-                if (strcmp(line, trials[t]) == 0) {
-                        ret->trial = t;
-                        return 0;
-                }
-        if (strncmp(line, RELEASE, strlen(RELEASE)) == 0)
-                r = requests_add(ret, line + strlen(RELEASE), true);
-        else if (strncmp(line, BIND, strlen(BIND)) == 0)
-                r = requests_add(ret, line + strlen(BIND), false);
-        return r < 0 && r != -ENOMEM ? -EBADMSG : r;
-}
-
 int requests_parse(const char *text, size_t size, Requests *ret) {
         _cleanup_requests_ Requests requests = { 0 };
         bool first = true;
 
         for (const char *p = text, *end = text + size; p < end || first; first = false) {
                 const char *newline = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+                TrialRequest trial = TRIAL_REQUEST_BINDS;
                 char line[REQUEST_NAME_MAX + sizeof(RELEASE)];
-                int r;
+                int r = -EBADMSG;
 
                 if (!newline || (size_t)(newline - p) >= sizeof(line))
                         return -EBADMSG;
                 memcpy(line, p, (size_t)(newline - p));
                 line[newline - p] = '\0';
-                if (strlen(line) != (size_t)(newline - p))
+                if (strlen(line) != (size_t)(newline - p) ||
+                    (first && strcmp(line, FIRST_LINE) != 0))
                         return -EBADMSG;
                 p = newline + 1;
-                r = !first                     ? requests_parse_line(line, &requests)
-                    : strcmp(line, FIRST_LINE) ? -EBADMSG
-                                               : 0;
+                if (first)
+                        continue;
+                if (strcmp(line, PAUSE) == 0) {
+                        requests.paused = true;
+                        continue;
+                }
+                while (trial < N_TRIAL_REQUESTS && strcmp(line, trials[trial]) != 0)
+                        trial++;
+                if (trial < N_TRIAL_REQUESTS) {
+                        requests.trial = trial;
+                        continue;
+                }
+                if (strncmp(line, RELEASE, strlen(RELEASE)) == 0)
+                        r = requests_add(&requests, line + strlen(RELEASE), true);
+                else if (strncmp(line, BIND, strlen(BIND)) == 0)
+                        r = requests_add(&requests, line + strlen(BIND), false);
                 if (r < 0)
-                        return r;
+                        return r == -ENOMEM ? r : -EBADMSG;
         }
         *ret = TAKE_STRUCT(requests);
         return 0;

@@ -7,30 +7,24 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/model/topology.h"
 
-typedef struct KindWords {
+static const struct {
         const char *id, *memory;
-} KindWords;
-
-static const KindWords *words_of(NodeKind kind) {
-        static const KindWords words[N_NODE_KINDS] = {
-                [NODE_NORMAL] = { "normal", "memory without CPUs" },
-                [NODE_GPU] = { "gpu", "GPU memory" },
-                [NODE_NVM] = { "nvm", "non-volatile memory" },
-                [NODE_CXL] = { "cxl", "CXL memory" },
-                [NODE_HBM] = { "hbm", "high-bandwidth memory" },
-                [NODE_SPECIAL] = { "special", "specific-purpose memory" },
-        };
-
-        return &words[kind];
-}
+} node_kinds[N_NODE_KINDS] = {
+        [NODE_NORMAL] = { "normal", "memory without CPUs" },
+        [NODE_GPU] = { "gpu", "GPU memory" },
+        [NODE_NVM] = { "nvm", "non-volatile memory" },
+        [NODE_CXL] = { "cxl", "CXL memory" },
+        [NODE_HBM] = { "hbm", "high-bandwidth memory" },
+        [NODE_SPECIAL] = { "special", "specific-purpose memory" },
+};
 
 const char *node_kind_to_string(NodeKind kind) {
-        return words_of(kind)->id;
+        return node_kinds[kind].id;
 }
 
 NodeKind node_kind_from_string(const char *kind) {
         for (unsigned i = 0; i < N_NODE_KINDS; i++)
-                if (strcmp(kind, words_of(i)->id) == 0)
+                if (strcmp(kind, node_kinds[i].id) == 0)
                         return i;
         return N_NODE_KINDS;
 }
@@ -59,21 +53,22 @@ const Node *topology_find(const Topology *topology, uint32_t id) {
         return NULL;
 }
 
-NodeSet topology_nodes(const Topology *topology) {
+/* The nodes for which `holds` does; NULL: all. */
+static NodeSet nodes_where(const Topology *topology, bool (*holds)(const Node *node)) {
         NodeSet nodes = { 0 };
 
         for (size_t i = 0; i < topology->n_nodes; i++)
-                id_set_add(&nodes, topology->nodes[i].id);
+                if (!holds || holds(&topology->nodes[i]))
+                        id_set_add(&nodes, topology->nodes[i].id);
         return nodes;
 }
 
-NodeSet topology_memory_nodes(const Topology *topology) {
-        NodeSet nodes = { 0 };
+NodeSet topology_nodes(const Topology *topology) {
+        return nodes_where(topology, NULL);
+}
 
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (topology_has_memory(&topology->nodes[i]))
-                        id_set_add(&nodes, topology->nodes[i].id);
-        return nodes;
+NodeSet topology_memory_nodes(const Topology *topology) {
+        return nodes_where(topology, topology_has_memory);
 }
 
 bool topology_has_memory(const Node *node) {
@@ -84,7 +79,7 @@ const char *topology_why_no_home(const Node *node) {
         if (node->overlaps)
                 return "lists CPUs of another node";
         if (id_set_is_empty(&node->cpus))
-                return topology_has_memory(node) ? words_of(node->kind)->memory
+                return topology_has_memory(node) ? node_kinds[node->kind].memory
                                                  : "no CPUs, no memory";
         return topology_has_memory(node) ? "" : "no memory";
 }
@@ -98,12 +93,7 @@ bool topology_same_package(const Node *a, const Node *b) {
 }
 
 NodeSet topology_homes(const Topology *topology) {
-        NodeSet nodes = { 0 };
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (topology_is_home(&topology->nodes[i]))
-                        id_set_add(&nodes, topology->nodes[i].id);
-        return nodes;
+        return nodes_where(topology, topology_is_home);
 }
 
 uint64_t topology_memory_bytes(const Topology *topology, const NodeSet *nodes) {
@@ -307,7 +297,9 @@ const Device *device_list_find(const DeviceList *list, DeviceKind kind, const ch
         return NULL;
 }
 
-static bool is_named(const Device *device, const char *const *names, size_t n_names) {
+static bool is_card(const Device *device, const char *const *names, size_t n_names) {
+        if (device->kind != DEVICE_NET)
+                return false;
         for (size_t i = 0; i < n_names; i++)
                 if (strcmp(device->name, names[i]) == 0 ||
                     (device->master && strcmp(device->master, names[i]) == 0))
@@ -321,8 +313,7 @@ NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_
         for (size_t i = 0; i < list->n_devices; i++) {
                 const Device *device = &list->devices[i];
 
-                if (device->kind == DEVICE_NET && device->node >= 0 &&
-                    device->node < (int32_t)NODE_SET_MAX && is_named(device, names, n_names))
+                if (is_card(device, names, n_names) && device->node >= 0)
                         id_set_add(&nodes, (uint32_t)device->node);
         }
         return nodes;
@@ -331,13 +322,10 @@ NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_
 uint32_t device_nic_speed(const DeviceList *list, const char *const *names, size_t n_names) {
         uint32_t speed = 0;
 
-        for (size_t i = 0; i < list->n_devices; i++) {
-                const Device *device = &list->devices[i];
-
-                if (device->kind == DEVICE_NET && is_named(device, names, n_names) &&
-                    device->speed_mbps > speed)
-                        speed = device->speed_mbps;
-        }
+        for (size_t i = 0; i < list->n_devices; i++)
+                if (is_card(&list->devices[i], names, n_names) &&
+                    list->devices[i].speed_mbps > speed)
+                        speed = list->devices[i].speed_mbps;
         return speed;
 }
 
@@ -348,9 +336,8 @@ const Device *device_nic_of(const DeviceList *list, const char *const *names, si
         for (size_t i = 0; id_set_count(&all) > 1 && i < list->n_devices; i++) {
                 const Device *device = &list->devices[i];
 
-                if (device->kind == DEVICE_NET && !device->master && device->node >= 0 &&
-                    id_set_has(&all, (uint32_t)device->node) &&
-                    id_set_has(nodes, (uint32_t)device->node) && is_named(device, names, n_names))
+                if (is_card(device, names, n_names) && !device->master && device->node >= 0 &&
+                    id_set_has(nodes, (uint32_t)device->node))
                         return device;
         }
         return NULL;

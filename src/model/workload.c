@@ -27,20 +27,11 @@ void process_done(Process *process) {
         *process = (Process){ 0 };
 }
 
-const char *foreign_to_string(Foreign foreign) {
-        switch (foreign) {
-        case FOREIGN_PID:
-                return "PID";
-        case FOREIGN_USER:
-                return "user";
-        case FOREIGN_MOUNT:
-        case FOREIGN_ROOT:
-                return "mount";
-        case FOREIGN_NONE:
-                break;
-        }
-        return "";
-}
+static const char *const foreign_strings[] = {
+        [FOREIGN_NONE] = "",       [FOREIGN_PID] = "PID",    [FOREIGN_USER] = "user",
+        [FOREIGN_MOUNT] = "mount", [FOREIGN_ROOT] = "mount",
+};
+DEFINE_STRING_TABLE(foreign_to_string, Foreign, foreign_strings)
 
 bool unit_is_own_scope(const char *unit) {
         return unit && strncmp(unit, OWN_SCOPE_PREFIX, strlen(OWN_SCOPE_PREFIX)) == 0 &&
