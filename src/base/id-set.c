@@ -234,6 +234,11 @@ int id_target_parse_mask(const char *text, IdTarget ret) {
         return 0;
 }
 
+const char *id_view_list(IdView set, char *buffer) {
+        (void)id_view_render_list(set, buffer, ID_SET_LIST_MAX);
+        return buffer;
+}
+
 int id_view_render_mask(IdView set, char *buffer, size_t size) {
         size_t group = set.n_words * 2, length = 0;
 

@@ -91,6 +91,10 @@ typedef struct IdTarget {
  * too small (the buffer then holds an empty string). */
 #define id_set_render_list(set, buffer, size) id_view_render_list(ID_VIEW(set), (buffer), (size))
 
+/* The list for a message, in memory of the block around; "" where it is longer than
+ * ID_SET_LIST_MAX. */
+#define id_set_list(set) id_view_list(ID_VIEW(set), (char[ID_SET_LIST_MAX]){ 0 })
+
 /* Room that suffices for the lists people and machines really have; longer ones give -ENOSPC. */
 #define ID_SET_LIST_MAX 4096u
 
@@ -132,6 +136,7 @@ uint32_t id_view_count(IdView set);
 int id_view_next(IdView set, uint32_t from);
 void id_view_convert(IdView from, IdTarget ret);
 int id_view_render_list(IdView set, char *buffer, size_t size);
+const char *id_view_list(IdView set, char *buffer);
 int id_view_render_mask(IdView set, char *buffer, size_t size);
 
 /* The bytes of the set as systemd's AllowedCPUs= and AllowedMemoryNodes= want them on D-Bus
