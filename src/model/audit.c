@@ -76,21 +76,23 @@ void audit_report_hold(AuditReport *report, AuditRule rule) {
         report_raise(report, rule, AUDIT_OK);
 }
 
-static bool finding_is_before(const AuditFinding *a, const AuditFinding *b) {
-        return a->state > b->state || (a->state == b->state && a->rule < b->rule);
-}
-
 int audit_report_add(AuditReport *report, AuditFinding *finding) {
         size_t at = report->n_findings;
         int r = finding->found && finding->where && finding->remedy ? 0 : -ENOMEM;
 
-        while (at > 0 && finding_is_before(finding, &report->findings[at - 1]))
-                at--;
+        for (; at > 0; at--) {
+                const AuditFinding *before = &report->findings[at - 1];
+
+                if (before->state > finding->state ||
+                    (before->state == finding->state && before->rule <= finding->rule))
+                        break;
+        }
         if (r >= 0)
                 r = ARRAY_INSERT(report->findings, report->n_findings, report->allocated, at,
                                  finding);
         if (r < 0) {
                 finding_done(finding);
+                report->error = r;
                 return r;
         }
         report_raise(report, finding->rule, finding->state);

@@ -64,15 +64,15 @@ static const char *const placement_refusal_strings[N_REFUSALS] = {
 DEFINE_STRING_TABLE(placement_refusal_to_string, PlacementRefusal, placement_refusal_strings)
 
 void placement_refusal_append(PlacementRefusal refusal, const PlacementInstance *in, Text *text) {
-        char cpus[ID_SET_LIST_MAX] = "", nodes[ID_SET_LIST_MAX] = "";
         const char *sentence = placement_refusal_to_string(refusal);
         const size_t before_remedy = strcspn(sentence, ";");
 
         text_append_bytes(text, sentence, before_remedy);
         if ((refusal == REFUSAL_CGROUP_NODES || refusal == REFUSAL_CGROUP_CPUS) && in->allowed_by &&
             *in->allowed_by) {
-                (void)id_set_render_list(&in->allowed_cpus, cpus, sizeof(cpus));
-                (void)id_set_render_list(&in->allowed_nodes, nodes, sizeof(nodes));
+                const char *cpus = id_set_list(&in->allowed_cpus),
+                           *nodes = id_set_list(&in->allowed_nodes);
+
                 text_appendf(text, " (%s allows CPUs %s and memory nodes %s)", in->allowed_by,
                              *cpus ? cpus : "of all nodes", *nodes ? nodes : "without a limit");
         }

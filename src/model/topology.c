@@ -173,7 +173,6 @@ void topology_append_note(const Topology *topology, unsigned number, Text *text)
                 [1] = topology->lost_nodes, [3] = topology->mismasked_nodes
         };
         const NodeSet homes = topology_homes(topology);
-        char list[ID_SET_LIST_MAX];
         bool one;
 
         assert(number < TOPOLOGY_NOTES);
@@ -191,14 +190,11 @@ void topology_append_note(const Topology *topology, unsigned number, Text *text)
         if (id_set_is_empty(&nodes[number]))
                 return;
         one = id_set_count(&nodes[number]) == 1;
-        if (id_set_render_list(&nodes[number], list, sizeof(list)) < 0)
-                list[0] = '\0';
-        text_appendf(text, "%s %s %s", one ? "node" : "nodes", list,
+        text_appendf(text, "%s %s %s", one ? "node" : "nodes", id_set_list(&nodes[number]),
                      one ? notes[number].one : notes[number].several);
 }
 
 void topology_append_unused(const Topology *topology, const NodeSet *used, Text *text) {
-        char nodes[ID_SET_LIST_MAX] = "", cpus[ID_SET_LIST_MAX] = "";
         NodeSet idle = { 0 };
         CpuSet theirs;
         bool one;
@@ -211,14 +207,12 @@ void topology_append_unused(const Topology *topology, const NodeSet *used, Text 
         if (id_set_is_empty(&idle))
                 return;
         theirs = topology_cpus_of(topology, &idle);
-        (void)id_set_render_list(&idle, nodes, sizeof(nodes));
-        (void)id_set_render_list(&theirs, cpus, sizeof(cpus));
         one = id_set_count(&idle) == 1;
         text_appendf(text,
                      "node%s %s (CPUs %s) %s no memory, so no instance uses %s CPUs unless its "
                      "policy names %s, with memory: preferred or none",
-                     one ? "" : "s", nodes, cpus, one ? "has" : "have", one ? "its" : "their",
-                     one ? "the node" : "these nodes");
+                     one ? "" : "s", id_set_list(&idle), id_set_list(&theirs), one ? "has" : "have",
+                     one ? "its" : "their", one ? "the node" : "these nodes");
 }
 
 /* --- lists of devices, and which nodes a host's network cards are on --- */
@@ -297,7 +291,7 @@ const Device *device_list_find(const DeviceList *list, DeviceKind kind, const ch
         return NULL;
 }
 
-static bool is_card(const Device *device, const char *const *names, size_t n_names) {
+bool device_is_nic(const Device *device, const char *const *names, size_t n_names) {
         if (device->kind != DEVICE_NET)
                 return false;
         for (size_t i = 0; i < n_names; i++)
@@ -313,7 +307,7 @@ NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_
         for (size_t i = 0; i < list->n_devices; i++) {
                 const Device *device = &list->devices[i];
 
-                if (is_card(device, names, n_names) && device->node >= 0)
+                if (device_is_nic(device, names, n_names) && device->node >= 0)
                         id_set_add(&nodes, (uint32_t)device->node);
         }
         return nodes;
@@ -323,7 +317,7 @@ uint32_t device_nic_speed(const DeviceList *list, const char *const *names, size
         uint32_t speed = 0;
 
         for (size_t i = 0; i < list->n_devices; i++)
-                if (is_card(&list->devices[i], names, n_names) &&
+                if (device_is_nic(&list->devices[i], names, n_names) &&
                     list->devices[i].speed_mbps > speed)
                         speed = list->devices[i].speed_mbps;
         return speed;
@@ -336,7 +330,7 @@ const Device *device_nic_of(const DeviceList *list, const char *const *names, si
         for (size_t i = 0; id_set_count(&all) > 1 && i < list->n_devices; i++) {
                 const Device *device = &list->devices[i];
 
-                if (is_card(device, names, n_names) && !device->master && device->node >= 0 &&
+                if (device_is_nic(device, names, n_names) && !device->master && device->node >= 0 &&
                     id_set_has(nodes, (uint32_t)device->node))
                         return device;
         }

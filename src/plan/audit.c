@@ -20,14 +20,18 @@ _printf_(6, 7) static void audit_find(Audit *a, AuditRule rule, AuditState state
                                       char *remedy, const char *format, ...) {
         AuditFinding finding = { .rule = rule, .state = state, .where = where, .remedy = remedy };
         va_list arguments;
-        int r;
 
         va_start(arguments, format);
         finding.found = text_newv(format, arguments);
         va_end(arguments);
-        r = audit_report_add(&a->report, &finding);
-        if (r < 0)
-                a->report.error = r;
+        (void)audit_report_add(&a->report, &finding);
+}
+
+/* Is there a text to report? */
+static bool audit_has(Audit *a, const Text *text) {
+        if (text->error < 0)
+                a->report.error = text->error;
+        return text->error >= 0 && text->length > 0;
 }
 
 static void audit_hold(Audit *a, AuditRule rule) {
@@ -93,9 +97,7 @@ static void audit_nodes_without_memory(Audit *a) {
         _cleanup_text_ Text found = { 0 };
 
         topology_append_unused(a->in->topology, &a->nodes, &found);
-        if (found.error < 0)
-                a->report.error = found.error;
-        else if (found.length > 0)
+        if (audit_has(a, &found))
                 audit_find(a, AUDIT_NODE_SIZES, AUDIT_WARNING,
                            text_new("/sys/devices/system/node/node*/meminfo"),
                            text_new("put memory into the slots of each node"), "%s", found.data);
@@ -107,9 +109,7 @@ static void audit_trust(Audit *a) {
                 _cleanup_text_ Text note = { 0 };
 
                 topology_append_note(a->in->topology, i, &note);
-                if (note.error < 0)
-                        a->report.error = note.error;
-                else if (note.length > 0)
+                if (audit_has(a, &note))
                         audit_find(
                                 a, AUDIT_TOPOLOGY, AUDIT_WARNING,
                                 text_new("/sys/devices/system/node"),
@@ -126,14 +126,14 @@ enum { SWAPPINESS_MAX = 10 };
 /* Documentation/admin-guide/sysctl/kernel.rst: bits. */
 enum { BALANCING_NORMAL = 1, BALANCING_TIERS = 2 };
 
-static void audit_sysctls_at_most(Audit *a) {
+static void audit_sysctls_at_most(Audit *a, const HostFacts *facts) {
         const struct {
                 AuditRule rule;
                 const char *key;
                 int value, max;
         } rows[] = {
-                { AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode", a->in->facts->zone_reclaim_mode, 0 },
-                { AUDIT_SWAP, "vm.swappiness", a->in->facts->swappiness, SWAPPINESS_MAX },
+                { AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode", facts->zone_reclaim_mode, 0 },
+                { AUDIT_SWAP, "vm.swappiness", facts->swappiness, SWAPPINESS_MAX },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
@@ -152,7 +152,7 @@ static void audit_sysctls_at_most(Audit *a) {
 
 enum { MIN_FREE_NODE_MIB = 1024, MIN_FREE_MOST_PART = 20, MIN_FREE_HOST_MIB = 16384 };
 
-static void audit_min_free(Audit *a) {
+static void audit_min_free(Audit *a, const HostFacts *facts) {
         const Topology *topology = a->in->topology;
         uint64_t mib = 0, wanted_mib = 0;
 
@@ -162,20 +162,20 @@ static void audit_min_free(Audit *a) {
         }
         if (wanted_mib > mib / MIN_FREE_MOST_PART)
                 wanted_mib = mib / MIN_FREE_MOST_PART;
-        if (a->in->facts->min_free_kib == HOST_FACT_UNKNOWN || mib == 0)
+        if (facts->min_free_kib == HOST_FACT_UNKNOWN || mib == 0)
                 return;
         audit_hold(a, AUDIT_MIN_FREE);
-        if (mib < MIN_FREE_HOST_MIB || (uint64_t)a->in->facts->min_free_kib >= wanted_mib << 10)
+        if (mib < MIN_FREE_HOST_MIB || (uint64_t)facts->min_free_kib >= wanted_mib << 10)
                 return;
         audit_find(a, AUDIT_MIN_FREE, AUDIT_WARNING, text_new("/proc/sys/vm/min_free_kbytes"),
                    text_new("sysctl -w vm.min_free_kbytes=%" PRIu64, wanted_mib << 10),
                    "vm.min_free_kbytes is %d, which is divided among the nodes; expected at least "
                    "%" PRIu64 ": where a node is nearly full, allocations wait for reclaim",
-                   a->in->facts->min_free_kib, wanted_mib << 10);
+                   facts->min_free_kib, wanted_mib << 10);
 }
 
-static void audit_numa_balancing(Audit *a) {
-        const int value = a->in->facts->numa_balancing;
+static void audit_numa_balancing(Audit *a, const HostFacts *facts) {
+        const int value = facts->numa_balancing;
 
         if (value == HOST_FACT_UNKNOWN)
                 return;
@@ -200,14 +200,14 @@ static void audit_numa_balancing(Audit *a) {
 }
 
 /* Demotion does not look at cpusets before Linux 6.16 (vmscan.c, demote_folio_list()). */
-static void audit_demotion(Audit *a) {
+static void audit_demotion(Audit *a, const HostFacts *facts) {
         const Topology *topology = a->in->topology;
         bool slow = false;
 
         for (size_t i = 0; i < topology->n_nodes; i++)
                 slow |= id_set_is_empty(&topology->nodes[i].cpus) &&
                         topology_has_memory(&topology->nodes[i]);
-        if (a->in->facts->demotion != 1 || !slow)
+        if (facts->demotion != 1 || !slow)
                 return;
         audit_find(
                 a, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
@@ -217,9 +217,7 @@ static void audit_demotion(Audit *a) {
                 "before Linux 6.16 also those of instances that are bound strictly to others");
 }
 
-static void audit_swap(Audit *a) {
-        const HostFacts *facts = a->in->facts;
-
+static void audit_swap(Audit *a, const HostFacts *facts) {
         if (facts->swap_known)
                 audit_hold(a, AUDIT_SWAP);
         if (facts->swap_used_bytes == 0)
@@ -228,8 +226,8 @@ static void audit_swap(Audit *a) {
                    "%" PRIu64 " MiB of swap are in use", facts->swap_used_bytes >> 20);
 }
 
-static void audit_huge_pages(Audit *a) {
-        const char *value = a->in->facts->huge_pages;
+static void audit_huge_pages(Audit *a, const HostFacts *facts) {
+        const char *value = facts->huge_pages;
 
         if (!*value)
                 return;
@@ -242,9 +240,7 @@ static void audit_huge_pages(Audit *a) {
                    "transparent huge pages are '%s'; TiDB and TiKV want 'never'", value);
 }
 
-static void audit_governor(Audit *a) {
-        const HostFacts *facts = a->in->facts;
-
+static void audit_governor(Audit *a, const HostFacts *facts) {
         if (!facts->governor_known)
                 return;
         audit_hold(a, AUDIT_GOVERNOR);
@@ -258,41 +254,34 @@ static void audit_governor(Audit *a) {
                    facts->governor_cpu, facts->governor);
 }
 
-static void audit_cpuset(Audit *a) {
+static void audit_cpuset(Audit *a, const HostFacts *facts) {
         const PolicySet *set = a->in->policies;
+        const char *closed = facts->cpuset_closed;
         bool wanted = false;
 
         for (size_t i = 0; i < set->n_policies; i++)
                 wanted |= !set->policies[i].built_in && set->policies[i].memory == MEMORY_BIND;
-        if (!a->in->facts->cpuset_known)
+        if (!facts->cpuset_known)
                 return;
         audit_hold(a, AUDIT_CPUSET);
-        if (a->in->facts->cpuset)
+        if (facts->cpuset)
                 return;
-        if (*a->in->facts->cpuset_closed) {
-                audit_find(a, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
-                           text_new("%s", a->in->facts->cpuset_closed),
-                           text_new("do not mount it there (TuneD, Slurm and others do), so that "
-                                    "systemd has the controller; or let tidbnumad.service write to "
-                                    "it: ReadWritePaths=%s",
-                                    a->in->facts->cpuset_closed),
-                           "the cpuset controller is in a hierarchy of cgroup v1 that tidbnumad "
-                           "cannot write to: CPUs are bound thread by thread, and memory is only "
-                           "preferred%s",
-                           wanted ? ", although a policy has memory: bind" : "");
-                return;
-        }
         audit_find(a, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
-                   text_new("/sys/fs/cgroup"),
-                   text_new("boot a kernel with CONFIG_CPUSETS and without cgroup_disable=cpuset"),
-                   "the cpuset controller is not available: CPUs are bound thread by thread, and "
-                   "memory is only preferred%s",
+                   text_new("%s", *closed ? closed : "/sys/fs/cgroup"),
+                   *closed ? text_new("do not mount it there (TuneD, Slurm and others do), so that "
+                                      "systemd has the controller; or let tidbnumad.service write "
+                                      "to it: ReadWritePaths=%s",
+                                      closed)
+                           : text_new("boot a kernel with CONFIG_CPUSETS and without "
+                                      "cgroup_disable=cpuset"),
+                   "the cpuset controller is %s: CPUs are bound thread by thread, and memory is "
+                   "only preferred%s",
+                   *closed ? "in a hierarchy of cgroup v1 that tidbnumad cannot write to"
+                           : "not available",
                    wanted ? ", although a policy has memory: bind" : "");
 }
 
-static void audit_kernel(Audit *a) {
-        const HostFacts *facts = a->in->facts;
-
+static void audit_kernel(Audit *a, const HostFacts *facts) {
         if (facts->kernel_known)
                 audit_hold(a, AUDIT_KERNEL);
         if (facts->kernel_known && !facts->pidfds)
@@ -316,7 +305,7 @@ enum { SOFTIRQ_PERCENT = 10, IRQBALANCE_WANTED_MBPS = 10000, IRQBALANCE_UNWANTED
  * depends. */
 static void audit_unknown_nodes(Audit *a) {
         const PolicySet *set = a->in->policies;
-        const WordList *chosen = &set->host.reserve.devices;
+        const WordList *cards = &set->host.reserve.devices;
         /* Does something of the policies depend on where network cards are? */
         bool wants_cards = set->n_irqs > 0 || set->host.reserve.kind == RESERVE_NIC ||
                            set->host.reserve.cpus > 0;
@@ -330,13 +319,10 @@ static void audit_unknown_nodes(Audit *a) {
                 wants_cards |= set->policies[i].place.near == NEAR_NIC;
         for (size_t i = 0; i < a->in->devices->n_devices; i++) {
                 const Device *d = &a->in->devices->devices[i];
-                const bool is_chosen =
-                        set->n_irqs > 0 ||
-                        (chosen->n_words > 0
-                                 ? word_list_has(chosen, d->name) ||
-                                           (d->master && word_list_has(chosen, d->master))
-                                 : d->default_route);
-                bool matters = d->kind != DEVICE_DISK && wants_cards && is_chosen;
+                bool matters =
+                        wants_cards && d->kind == DEVICE_NET &&
+                        (set->n_irqs > 0 ||
+                         device_is_nic(d, (const char *const *)cards->words, cards->n_words));
 
                 /* A disk matters where an instance has its data on it. */
                 for (size_t k = 0; d->kind == DEVICE_DISK && k < a->in->n_instances; k++)
@@ -348,9 +334,7 @@ static void audit_unknown_nodes(Audit *a) {
                 text_appendf(&names, "%s%s", first ? ", " : "", d->name);
                 first = first ? first : d;
         }
-        if (names.error < 0)
-                a->report.error = names.error;
-        if (names.error < 0 || !first)
+        if (!audit_has(a, &names))
                 return;
         audit_find(a, AUDIT_DEVICE_NODE, AUDIT_WARNING,
                    text_new("/sys/bus/pci/devices/%s/numa_node", first->pci),
@@ -522,20 +506,20 @@ static void audit_server_sizes(Audit *a) {
                 if (sum <= node->memory_bytes || text_equal(names.data, before.data))
                         continue;
                 text_appendf(&found, "%s%s up to ", found.length > 0 ? "; " : "",
-                             names.data ? names.data : "");
+                             text_string(&names));
                 append_size(sum, &found);
                 text_appendf(&found, " of node %" PRIu32 " with ", node->id);
                 append_size(node->memory_bytes, &found);
                 text_reset(&before);
                 text_append(&before, names.data);
         }
-        if (found.length > 0)
+        if (audit_has(a, &found))
                 audit_find(a, AUDIT_SERVER_SIZES, AUDIT_WARNING,
                            text_new("/sys/devices/system/node/node*/meminfo"),
                            text_new("the sizes that tidbnumactl advise shows, or MemoryMax= in "
                                     "their units, by which they size themselves when they start"),
                            "servers size themselves for more than their nodes have: %s",
-                           found.data ? found.data : "");
+                           text_string(&found));
 }
 
 static void audit_node_exceeded(Audit *a, const AuditInstance *i) {
@@ -555,7 +539,7 @@ static void audit_node_exceeded(Audit *a, const AuditInstance *i) {
 
 static void audit_huge_pool(Audit *a, const AuditInstance *i) {
         const uint32_t node = (uint32_t)id_set_next(&i->nodes, 0);
-        char nodes[ID_SET_LIST_MAX], path[128];
+        char path[128];
         const HugePool *pool;
         uint64_t n_pages = 0; /* of the first node */
         HugeShortage s;
@@ -581,7 +565,6 @@ static void audit_huge_pool(Audit *a, const AuditInstance *i) {
         for (size_t k = 0; pool && k < a->in->topology->n_nodes; k++)
                 if (a->in->topology->nodes[k].id == node)
                         n_pages = pool->n_pages[k];
-        (void)id_set_render_list(&i->nodes, nodes, sizeof(nodes));
         (void)snprintf(path, sizeof(path),
                        "/sys/devices/system/node/node%" PRIu32 "/hugepages/hugepages-%" PRIu64 "kB",
                        node, s.page_bytes >> 10);
@@ -591,11 +574,11 @@ static void audit_huge_pool(Audit *a, const AuditInstance *i) {
                    "%s has reserved huge pages of %" PRIu64 " KiB and needs %" PRIu64
                    " more of them on its nodes, for those that it has not touched there: node %s "
                    "has %" PRIu64 " free, others %" PRIu64 ", so its memory is not bound",
-                   i->name, s.page_bytes >> 10, s.n_wanted, nodes, s.n_free, s.n_elsewhere);
+                   i->name, s.page_bytes >> 10, s.n_wanted, id_set_list(&i->nodes), s.n_free,
+                   s.n_elsewhere);
 }
 
 static void audit_storage_node(Audit *a, const AuditInstance *i) {
-        char nodes[ID_SET_LIST_MAX];
         const Device *disk;
 
         if (!i->device || id_set_is_empty(&i->disk_nodes) || a->in->topology->n_nodes < 2 ||
@@ -607,12 +590,12 @@ static void audit_storage_node(Audit *a, const AuditInstance *i) {
         /* Not /sys/block/NAME/device/numa_node: of NVMe that is the controller's
          * class device, whose number is not the firmware's. */
         disk = device_list_find(a->in->devices, DEVICE_DISK, i->device);
-        (void)id_set_render_list(&i->disk_nodes, nodes, sizeof(nodes));
         audit_find(a, AUDIT_STORAGE_NODE, AUDIT_WARNING,
                    disk && disk->pci ? text_new("/sys/bus/pci/devices/%s/numa_node", disk->pci)
                                      : text_new("/sys/block/%s", i->device),
                    text_new("place: {near: storage} in policy %s", i->policy->name),
-                   "%s is away from its disk %s, which is at node %s", i->name, i->device, nodes);
+                   "%s is away from its disk %s, which is at node %s", i->name, i->device,
+                   id_set_list(&i->disk_nodes));
 }
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */
@@ -622,20 +605,23 @@ static bool writes_much(const AuditInstance *i) {
         return i->device && (product == PRODUCT_TIKV || product == PRODUCT_PD);
 }
 
-static void audit_shared_disk(Audit *a, const AuditInstance *i) {
-        if (!writes_much(i))
-                return;
-        audit_hold(a, AUDIT_SHARED_DISK);
-        for (const AuditInstance *o = a->in->instances; o < i; o++)
-                if (writes_much(o) && strcmp(o->device, i->device) == 0) {
-                        audit_find(a, AUDIT_SHARED_DISK, AUDIT_WARNING,
-                                   text_new("/proc/self/mountinfo"),
-                                   text_new("a disk for each, or end the one that the cluster has "
-                                            "forgotten; else limit the rates: tidbnumactl advise"),
-                                   "%s and %s have their data on one disk, %s", o->name, i->name,
-                                   i->device);
-                        return;
-                }
+static void audit_shared_disk(Audit *a) {
+        for (size_t k = 0; k < a->in->n_instances; k++) {
+                const AuditInstance *i = &a->in->instances[k], *other = a->in->instances;
+
+                if (!writes_much(i))
+                        continue;
+                audit_hold(a, AUDIT_SHARED_DISK);
+                while (other < i && !(writes_much(other) && strcmp(other->device, i->device) == 0))
+                        other++;
+                if (other == i)
+                        continue;
+                audit_find(a, AUDIT_SHARED_DISK, AUDIT_WARNING, text_new("/proc/self/mountinfo"),
+                           text_new("a disk for each, or end the one that the cluster has "
+                                    "forgotten; else limit the rates: tidbnumactl advise"),
+                           "%s and %s have their data on one disk, %s", other->name, i->name,
+                           i->device);
+        }
 }
 
 /* What has restricted it, as a part of a sentence. */
@@ -659,14 +645,11 @@ static char *hand_remedy(const AuditInstance *i, StartSource start) {
 
         switch (start) {
         case START_AFFINITY:
-                return text_new("remove CPUAffinity= from the unit (systemctl cat %s shows where "
-                                "it is), run systemctl daemon-reload, and restart it",
-                                unit);
         case START_NUMA:
-                return text_new(
-                        "remove NUMAPolicy= and NUMAMask= from the unit (systemctl cat %s shows "
-                        "where they are), run systemctl daemon-reload, and restart it",
-                        unit);
+                return text_new("remove %s from the unit (systemctl cat %s shows where %s), run "
+                                "systemctl daemon-reload, and restart it",
+                                start == START_NUMA ? "NUMAPolicy= and NUMAMask=" : "CPUAffinity=",
+                                unit, start == START_NUMA ? "they are" : "it is");
         case START_NUMACTL:
         case START_TASKSET:
                 return text_new("take %s out of its run script, unit or TiUP topology (numa_node, "
@@ -685,19 +668,17 @@ static char *hand_remedy(const AuditInstance *i, StartSource start) {
 }
 
 static void append_set(const char *what, IdView set, Text *text) {
-        char list[ID_SET_LIST_MAX] = "";
+        char list[ID_SET_LIST_MAX];
 
-        if (id_view_next(set, 0) < 0)
-                return;
-        (void)id_view_render_list(set, list, sizeof(list));
-        text_appendf(text, "%s%s %s", text->length > 0 ? " and " : "", what, list);
+        if (id_view_next(set, 0) >= 0)
+                text_appendf(text, "%s%s %s", text->length > 0 ? " and " : "", what,
+                             id_view_list(set, list));
 }
 
 /* The daemon cannot change a memory policy that a process has set itself, and the kernel (6.2 and
  * later) keeps the CPUs that a thread has chosen. */
 static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
         const StartSource start = i->by_hand.start, memory_start = i->memory_source;
-        char cpus[ID_SET_LIST_MAX] = "";
         _cleanup_text_ Text sets = { 0 };
 
         if (i->pid == 0)
@@ -705,9 +686,7 @@ static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
         audit_hold(a, AUDIT_BOUND_BY_HAND);
         append_set("CPUs", ID_VIEW(&i->by_hand.cpuset_cpus), &sets);
         append_set("memory nodes", ID_VIEW(&i->by_hand.cpuset_nodes), &sets);
-        if (sets.error < 0)
-                a->report.error = sets.error;
-        else if (sets.length > 0)
+        if (audit_has(a, &sets))
                 audit_find(
                         a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
                         i->unit ? text_new("remove AllowedCPUs= and AllowedMemoryNodes= from "
@@ -720,13 +699,11 @@ static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
                         "%s is bound to %s by %s, not by tidbnumad", i->name, sets.data,
                         i->unit ? "AllowedCPUs= or AllowedMemoryNodes= of its unit"
                                 : "the cpuset of its cgroup");
-        if (!id_set_is_empty(&i->by_hand.thread_cpus)) {
-                (void)id_set_render_list(&i->by_hand.thread_cpus, cpus, sizeof(cpus));
+        if (!id_set_is_empty(&i->by_hand.thread_cpus))
                 audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
                            text_new("/proc/%d/status", i->pid), hand_remedy(i, start),
-                           "%s is bound to CPUs %s by %s, not by tidbnumad", i->name, cpus,
-                           hand_of(i, start));
-        }
+                           "%s is bound to CPUs %s by %s, not by tidbnumad", i->name,
+                           id_set_list(&i->by_hand.thread_cpus), hand_of(i, start));
         if (i->memory_policy && memory_start == START_NOTHING)
                 audit_find(
                         a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
@@ -743,23 +720,20 @@ static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
 
 static void audit_reserved_cpus(Audit *a, const AuditInstance *i) {
         const bool listed = id_set_intersects(&i->cpus, &a->in->reserved_cpus);
-        CpuSet taken = i->allowed_cpus;
-        char cpus[ID_SET_LIST_MAX] = "";
+        const CpuSet taken = id_set_and(&i->allowed_cpus, &a->in->reserved_cpus);
 
-        id_set_intersect(&taken, &a->in->reserved_cpus);
         if (i->pid == 0 || id_set_is_empty(&a->in->reserved_cpus))
                 return;
         audit_hold(a, AUDIT_RESERVED_CPUS);
         if (id_set_is_empty(&taken))
                 return;
-        (void)id_set_render_list(&taken, cpus, sizeof(cpus));
         audit_find(a, AUDIT_RESERVED_CPUS, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
                    listed ? text_new("take these CPUs out of `cpus` in policy %s", i->policy->name)
                           : text_new("let the daemon bind it: enforcement: {mode: enforce} in a "
                                      "policy file; else see tidbnumactl explain %s",
                                      i->name),
                    "%s may run on CPUs %s, which host.reserve.cpus keeps for interrupts", i->name,
-                   cpus);
+                   id_set_list(&taken));
 }
 
 static void audit_gomaxprocs(Audit *a, const AuditInstance *i) {
@@ -832,15 +806,14 @@ static void audit_labels(Audit *a) {
         if (n_asked == 0)
                 return;
         audit_hold(a, AUDIT_LABELS);
-        if (names.length > 0)
+        if (audit_has(a, &names))
                 audit_find(
                         a, AUDIT_LABELS, AUDIT_WARNING, text_new("their settings"),
                         text_new("server.labels.host in each, the name of this host, and host in "
                                  "PD's replication.location-labels"),
                         "%zu TiKV servers are on this host, and %s ha%s no label that names it: "
                         "PD may put two replicas of a region here",
-                        n, names.data ? names.data : "",
-                        strchr(names.data ? names.data : "", ',') ? "ve" : "s");
+                        n, text_string(&names), strchr(text_string(&names), ',') ? "ve" : "s");
         if (locations && locations[0] == '\0')
                 audit_find(a, AUDIT_LABELS, AUDIT_WARNING, text_new("the settings of PD"),
                            text_new("pd-ctl config set location-labels host"),
@@ -851,68 +824,66 @@ static void audit_labels(Audit *a) {
 
 static void audit_lost_cpus(Audit *a, const AuditInstance *i) {
         CpuSet lost = topology_withheld_cpus(a->in->topology);
-        char cpus[ID_SET_LIST_MAX] = "";
 
         id_set_subtract(&lost, &a->in->topology->taken_cpus);
         id_set_intersect(&lost, &i->cpus);
         audit_hold(a, AUDIT_LOST_CPUS);
         if (id_set_is_empty(&lost))
                 return;
-        (void)id_set_render_list(&lost, cpus, sizeof(cpus));
         audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING, text_new("/sys/devices/system/cpu/isolated"),
                    text_new("boot without isolcpus= and nohz_full= for them, or leave them out by "
                             "`cpus` in policy %s",
                             i->policy->name),
                    "CPUs %s of %s are isolated: the kernel does not balance threads over them",
-                   cpus, i->name);
+                   id_set_list(&lost), i->name);
 }
 
 static void audit_offline_cpus(Audit *a) {
         /* A node that cannot be read, or whose CPUs are another node's, leaves CPUs
          * without a node; these count as offline in the topology. */
         bool untrusted = !id_set_is_empty(&a->in->topology->lost_nodes);
-        char cpus[ID_SET_LIST_MAX] = "";
 
         if (id_set_is_empty(&a->in->topology->offline_cpus))
                 return;
         for (size_t i = 0; i < a->in->topology->n_nodes; i++)
                 untrusted |= a->in->topology->nodes[i].overlaps;
-        (void)id_set_render_list(&a->in->topology->offline_cpus, cpus, sizeof(cpus));
         audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING, text_new("/sys/devices/system/cpu/offline"),
                    text_new("echo 1 >/sys/devices/system/cpu/cpu%d/online, and so on; leave them "
                             "if they are off on purpose (SMT)",
                             id_set_next(&a->in->topology->offline_cpus, 0)),
-                   "CPUs %s are offline%s", cpus, untrusted ? ", or no node lists them" : "");
+                   "CPUs %s are offline%s", id_set_list(&a->in->topology->offline_cpus),
+                   untrusted ? ", or no node lists them" : "");
 }
 
 static void audit_taken_cpus(Audit *a) {
         const Topology *t = a->in->topology;
-        char cpus[ID_SET_LIST_MAX] = "";
 
         if (id_set_is_empty(&t->taken_cpus))
                 return;
-        (void)id_set_render_list(&t->taken_cpus, cpus, sizeof(cpus));
         audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING,
                    text_new("/sys/fs/cgroup%s/cpuset.cpus.partition", t->taken_by),
                    text_new("echo member >/sys/fs/cgroup%s/cpuset.cpus.partition, if nothing needs "
                             "it; else leave these CPUs out of the policies",
                             *t->taken_by ? t->taken_by : "/GROUP"),
-                   "CPUs %s are taken by a cpuset partition%s%s: nothing else runs on them", cpus,
-                   *t->taken_by ? ", " : "", t->taken_by);
+                   "CPUs %s are taken by a cpuset partition%s%s: nothing else runs on them",
+                   id_set_list(&t->taken_cpus), *t->taken_by ? ", " : "", t->taken_by);
 }
 
 static void audit_starts(Audit *a) {
         if (a->in->units)
                 audit_hold(a, AUDIT_START);
-        for (size_t i = 0; i < a->in->n_units; i++)
-                audit_find(a, AUDIT_START, AUDIT_WARNING, text_new("%s", a->in->units[i].name),
-                           text_new("%s", a->in->units[i].remedy), "%s does not start bound: %s",
-                           a->in->units[i].name, a->in->units[i].reason);
+        for (size_t i = 0; i < a->in->n_units; i++) {
+                const AuditUnit *u = &a->in->units[i];
+
+                audit_find(a, AUDIT_START, AUDIT_WARNING, text_new("%s", u->name),
+                           text_new("%s", u->remedy), "%s does not start bound: %s", u->name,
+                           u->reason);
+        }
 }
 
 /* --- all rules, in the order of their findings --- */
 
-static void (*const rules_of_facts[])(Audit *a) = {
+static void (*const rules_of_facts[])(Audit *a, const HostFacts *facts) = {
         audit_numa_balancing,  audit_demotion, audit_min_free, audit_huge_pages, audit_swap,
         audit_sysctls_at_most, audit_governor, audit_kernel,   audit_cpuset,
 };
@@ -921,7 +892,7 @@ static void (*const rules_of_machine[])(Audit *a) = {
         audit_server_sizes, audit_hidden_nodes,  audit_node_sizes,   audit_nodes_without_memory,
         audit_trust,        audit_unknown_nodes, audit_nic_node,     audit_softirq,
         audit_interrupts,   audit_irqbalance,    audit_offline_cpus, audit_taken_cpus,
-        audit_starts,       audit_labels,
+        audit_starts,       audit_labels,        audit_shared_disk,
 };
 
 /* Of an instance that is placed. */
@@ -940,7 +911,7 @@ int audit_build(const AuditInput *input, AuditReport *ret) {
                         id_set_union(&a.cpus, &input->instances[i].cpus);
                 }
         for (size_t k = 0; input->facts && k < ELEMENTSOF(rules_of_facts); k++)
-                rules_of_facts[k](&a);
+                rules_of_facts[k](&a, input->facts);
         for (size_t k = 0; k < ELEMENTSOF(rules_of_machine); k++)
                 rules_of_machine[k](&a);
         for (size_t i = 0; i < input->n_instances; i++) {
@@ -948,7 +919,6 @@ int audit_build(const AuditInput *input, AuditReport *ret) {
 
                 for (size_t k = 0; instance->placed && k < ELEMENTSOF(rules_of_instance); k++)
                         rules_of_instance[k](&a, instance);
-                audit_shared_disk(&a, instance);
         }
         r = a.report.error;
         if (r < 0)

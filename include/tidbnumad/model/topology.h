@@ -148,8 +148,11 @@ int device_list_add(DeviceList *list, Device *device);
 
 const Device *device_list_find(const DeviceList *list, DeviceKind kind, const char *name);
 
-/* The known nodes of the cards of these names; the name of a bond means its members; without
- * names, the nodes of the cards with the default route. Empty: none is known. */
+/* Is it a network card of these names? The name of a bond means its members; without names, the
+ * cards with the default route. */
+bool device_is_nic(const Device *device, const char *const *names, size_t n_names);
+
+/* The known nodes of these cards. Empty: none is known. */
 NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_t n_names);
 
 /* The speed of the fastest of them; 0: not known. */
