@@ -1,7 +1,6 @@
 /* The words of sizing advice, and its list. */
 #include <stdlib.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/model/advice.h"
 
 static const char *const advice_rule_ids[N_ADVICE_RULES] = {
@@ -47,13 +46,4 @@ void advice_report_done(AdviceReport *report) {
         free(report->subjects);
         free(report->items);
         *report = (AdviceReport){ 0 };
-}
-
-int advice_report_add(AdviceReport *report, const Advice *advice) {
-        int r = ARRAY_RESERVE(report->items, report->allocated, report->n_items + 1);
-
-        if (r < 0)
-                return r;
-        report->items[report->n_items++] = *advice;
-        return 0;
 }

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/plan/advice.h"
+#include "tidbnumad/plan/limit.h"
 
 /* Constants of the rules, with their sources. */
 #define ADVICE_GOGC_BASE_BYTES (UINT64_C(2) << 30) /* the field's TiDB at GOGC=100 … */
@@ -32,9 +34,6 @@
 #define ADVICE_GOGC_VERSION SERVER_VERSION(7, 5, 0)
 #define ADVICE_ARBITRATOR_VERSION SERVER_VERSION(9, 0, 0)
 
-/* Weights are divided among the nodes of an instance, in these parts. */
-#define ADVICE_WEIGHT_PARTS UINT64_C(4096)
-
 #define ADVICE_MIB (UINT64_C(1024) * 1024)
 
 static inline uint64_t advice_max(uint64_t a, uint64_t b) {
@@ -57,29 +56,6 @@ typedef struct AdviceScope {
         const AdviceSubject *subject;
 } AdviceScope;
 
-/* What the process does that runs now: it may have read the number of CPUs before it was bound. */
-static const char *subject_gomaxprocs_note(const AdviceSubject *subject) {
-        if (subject->pid == 0)
-                return "";
-        if (subject->gomaxprocs == 0 && subject->go == GO_FOLLOWS)
-                return "The running process was built with Go 1.25 or later and follows its CPUs, "
-                       "unless it sets the number itself.";
-        if (subject->gomaxprocs == 0 && subject->go == GO_ONCE)
-                return subject->bound_after_start
-                               ? "The running process is a Go program that started before it was "
-                                 "bound: it still counts on the CPUs that it had then."
-                               : "The running process has read the number when it started.";
-        if (subject->gomaxprocs == 0)
-                return "The running process's number is unknown: a Go program reads it when it "
-                       "starts, and follows a later change only if it was built with Go 1.25 or "
-                       "later and does not set the number itself.";
-        if (subject->gomaxprocs == subject->cpu_share)
-                return "The running process already has {gomaxprocs}; the setting keeps it.";
-        return "The running process has {gomaxprocs}: a Go program reads the number when it "
-               "starts, and follows a later change only if it was built with Go 1.25 or later and "
-               "does not set the number itself.";
-}
-
 static bool subject_shares_cpus(const AdviceSubject *subject) {
         return subject->cpu_share < subject->n_cpus;
 }
@@ -88,16 +64,37 @@ static bool subject_shares_cpus(const AdviceSubject *subject) {
 static bool give_go_threads(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
         const uint32_t n = subject->product == PRODUCT_PD ? subject->n_cpus : subject->cpu_share;
+        /* Does the process count on CPUs that it had before it was bound? */
+        const bool outdated = subject->gomaxprocs > 0
+                                      ? subject->gomaxprocs != n
+                                      : subject->go == GO_ONCE && subject->bound_after_start;
 
         advice->value = n;
-        advice->note = subject_gomaxprocs_note(subject);
-        if (subject->pid > 0 && subject->gomaxprocs == n)
+        if (subject->pid == 0)
+                return subject_shares_cpus(subject);
+        if (subject->gomaxprocs == n)
                 advice->effect = HOLDS_ALREADY;
-        /* Does the process count on CPUs that it had before it was bound? */
-        return subject_shares_cpus(subject) ||
-               (subject->pid > 0 &&
-                (subject->gomaxprocs > 0 ? subject->gomaxprocs != n
-                                         : subject->go == GO_ONCE && subject->bound_after_start));
+        if (subject->gomaxprocs > 0 && subject->gomaxprocs == subject->cpu_share)
+                advice->note = "The running process already has {gomaxprocs}; the setting keeps "
+                               "it.";
+        else if (subject->gomaxprocs > 0)
+                advice->note = "The running process has {gomaxprocs}: a Go program reads the "
+                               "number when it starts, and follows a later change only if it was "
+                               "built with Go 1.25 or later and does not set the number itself.";
+        else if (subject->go == GO_FOLLOWS)
+                advice->note = "The running process was built with Go 1.25 or later and follows "
+                               "its CPUs, unless it sets the number itself.";
+        else if (subject->go == GO_ONCE)
+                advice->note = subject->bound_after_start
+                                       ? "The running process is a Go program that started before "
+                                         "it was bound: it still counts on the CPUs that it had "
+                                         "then."
+                                       : "The running process has read the number when it started.";
+        else
+                advice->note = "The running process's number is unknown: a Go program reads it "
+                               "when it starts, and follows a later change only if it was built "
+                               "with Go 1.25 or later and does not set the number itself.";
+        return subject_shares_cpus(subject) || outdated;
 }
 
 static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
@@ -121,36 +118,15 @@ static bool give_memory_limit(const AdviceScope *scope, Advice *advice) {
         return scope->subject->memory_share_bytes > 0 && !scope->subject->limited;
 }
 
-/* The known memory of PD, HAProxy, JVMs and others on the subject's nodes, divided by the number of
- * instances that share these nodes. */
-static uint64_t subject_light_bytes(const AdviceReport *report, const AdviceSubject *subject) {
-        uint64_t bytes = 0;
-
-        for (size_t i = 0; i < report->n_subjects; i++) {
-                const AdviceSubject *other = &report->subjects[i];
-                const NodeSet both = id_set_and(&subject->nodes, &other->nodes);
-                const uint64_t common = id_set_count(&both);
-
-                if (product_info(other->product)->heavy || common == 0)
-                        continue;
-                if (__builtin_add_overflow(bytes,
-                                           other->need_bytes / id_set_count(&other->nodes) * common,
-                                           &bytes))
-                        return UINT64_MAX;
-        }
-        return bytes / (subject->n_sharers + 1);
-}
-
 static bool give_gogc(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
         const uint64_t limit = memory_limit_bytes(subject);
-        const uint64_t room =
-                limit - advice_min(limit, subject_light_bytes(scope->report, subject));
         const uint64_t base = advice_max(subject->need_bytes, ADVICE_GOGC_BASE_BYTES);
         /* By published measurements; UINT64_MAX: more than any machine has. */
         const uint64_t need = base <= UINT64_MAX / (ADVICE_GOGC_GROWTH + 1)
                                       ? base * ADVICE_GOGC_GROWTH
                                       : UINT64_MAX;
+        uint64_t light = 0;
 
         advice->base_bytes = base;
         advice->cost_bytes = need - base;
@@ -161,7 +137,21 @@ static bool give_gogc(const AdviceScope *scope, Advice *advice) {
                                  "GOGC by itself: less frequent garbage collection raised a field "
                                  "case from 4365 to 7205 TPS (100 to 1000, 2 to 16 GB). It needs "
                                  "up to {cost} in addition to the {base} that it uses now.";
-        return need <= room &&
+        /* The known memory of PD, HAProxy and others on its nodes, divided by the number of
+         * instances that share these nodes. */
+        for (size_t i = 0; i < scope->report->n_subjects; i++) {
+                const AdviceSubject *other = &scope->report->subjects[i];
+                const NodeSet both = id_set_and(&subject->nodes, &other->nodes);
+                const uint64_t common = id_set_count(&both);
+
+                if (!product_info(other->product)->heavy && common > 0 &&
+                    __builtin_add_overflow(light,
+                                           other->need_bytes / id_set_count(&other->nodes) * common,
+                                           &light))
+                        return false;
+        }
+        light /= subject->n_sharers + 1;
+        return light < limit && need <= limit - light &&
                (subject_version(subject) == 0 || subject_version(subject) >= ADVICE_GOGC_VERSION);
 }
 
@@ -495,47 +485,22 @@ static bool subject_is_sharer(const AdviceSubject *subject) {
         return product_info(subject->product)->heavy && subject->unplaced[0] == '\0';
 }
 
-/* The part of a CPU that is the subject's: its weight is divided among all of its CPUs. */
-static uint32_t subject_cpu_share(const AdviceReport *report, const AdviceSubject *subject) {
-        const double own = (double)subject->weight / subject->n_cpus;
-        double share = 0;
-
-        ID_SET_FOREACH(cpu, &subject->cpus) {
-                double all = 0;
-
-                for (size_t i = 0; i < report->n_subjects; i++) {
-                        const AdviceSubject *other = &report->subjects[i];
-
-                        if (subject_is_sharer(other) && id_set_has(&other->cpus, (uint32_t)cpu))
-                                all += (double)other->weight / other->n_cpus;
-                }
-                share += own / all; /* the instance itself is one of the sharers */
-        }
-        /* Three thirds are one; no sum of parts of 8192 CPUs is off by as much. */
-        return share < 1 ? 1 : (uint32_t)(share + 1e-6);
-}
-
-/* Likewise of a node's memory. */
+/* The part of its nodes' memory that its weight has among the sharers of each of them. */
 static uint64_t subject_memory_share(const AdviceInput *input, const AdviceReport *report,
                                      const AdviceSubject *subject) {
         uint64_t bytes = 0;
 
         for (size_t i = 0; i < input->topology->n_nodes; i++) {
                 const Node *node = &input->topology->nodes[i];
-                uint64_t all = 0, own = ADVICE_WEIGHT_PARTS * subject->weight;
+                const uint64_t own = limit_node_weight(subject->weight, &subject->nodes, node->id);
+                uint64_t all = 0;
 
-                if (!id_set_has(&subject->nodes, node->id))
-                        continue;
-                own /= id_set_count(&subject->nodes);
-                for (size_t k = 0; k < report->n_subjects; k++) {
-                        const AdviceSubject *other = &report->subjects[k];
-
-                        if (subject_is_sharer(other) && id_set_has(&other->nodes, node->id))
-                                all += ADVICE_WEIGHT_PARTS * other->weight /
-                                       id_set_count(&other->nodes);
-                }
-                if (__builtin_add_overflow(bytes, memory_part(node->memory_bytes, own, all),
-                                           &bytes))
+                for (size_t k = 0; own > 0 && k < report->n_subjects; k++)
+                        if (subject_is_sharer(&report->subjects[k]))
+                                all += limit_node_weight(report->subjects[k].weight,
+                                                         &report->subjects[k].nodes, node->id);
+                if (all > 0 && __builtin_add_overflow(
+                                       bytes, memory_part(node->memory_bytes, own, all), &bytes))
                         return UINT64_MAX;
         }
         return bytes;
@@ -549,7 +514,24 @@ static int subject_weigh(const AdviceInput *input, AdviceReport *report, size_t 
         subject->cpu_share = subject->n_cpus;
         subject->memory_share_bytes = subject->memory_bytes;
         if (subject_is_sharer(subject)) {
-                subject->cpu_share = subject_cpu_share(report, subject);
+                double share = 0;
+
+                /* Of each CPU it has its part: its weight is divided among all of its CPUs. */
+                ID_SET_FOREACH(cpu, &subject->cpus) {
+                        double all = 0;
+
+                        for (size_t i = 0; i < report->n_subjects; i++) {
+                                const AdviceSubject *other = &report->subjects[i];
+
+                                if (subject_is_sharer(other) &&
+                                    id_set_has(&other->cpus, (uint32_t)cpu))
+                                        all += (double)other->weight / other->n_cpus;
+                        }
+                        /* The instance itself is one of the sharers. */
+                        share += (double)subject->weight / subject->n_cpus / all;
+                }
+                /* Three thirds are one; no sum of parts of 8192 CPUs is off by as much. */
+                subject->cpu_share = share < 1 ? 1 : (uint32_t)(share + 1e-6);
                 if (subject->memory_bytes > 0)
                         subject->memory_share_bytes = subject_memory_share(input, report, subject);
         }
@@ -621,9 +603,11 @@ int advice_build(const AdviceInput *input, AdviceReport *ret) {
                                 continue;
                         if (advice.where == IN_CONFIG)
                                 advice.now = server_report_find(subject->said, advice.setting);
-                        if (!advice_is_so_already(&advice, rule->at_most) &&
-                            advice_report_add(&report, &advice) < 0)
+                        if (advice_is_so_already(&advice, rule->at_most))
+                                continue;
+                        if (ARRAY_RESERVE(report.items, report.allocated, report.n_items + 1) < 0)
                                 return -ENOMEM;
+                        report.items[report.n_items++] = advice;
                 }
         }
         *ret = TAKE_STRUCT(report);

@@ -8,13 +8,14 @@
 /* Weights are divided among the nodes of an instance, in these parts. */
 #define WEIGHT_PARTS UINT64_C(4096)
 
-static bool instance_is_heavy(const PlacementInstance *in) {
-        return product_info(match_product(in->exe, &in->policy->match, in->unit))->heavy;
+uint64_t limit_node_weight(uint32_t weight, const NodeSet *nodes, uint32_t node) {
+        return id_set_has(nodes, node) ? weight * WEIGHT_PARTS / id_set_count(nodes) : 0;
 }
 
-/* Its weight on one of its nodes. */
-static uint64_t instance_weight(const PlacementInstance *in, const NodeSet *nodes) {
-        return match_weight(in->exe, in->policy, in->unit) * WEIGHT_PARTS / id_set_count(nodes);
+static uint64_t instance_weight(const PlacementInstance *in, const PlacementChoice *choice,
+                                uint32_t node) {
+        return limit_node_weight(match_weight(in->exe, in->policy, in->unit),
+                                 &choice->placement.nodes, node);
 }
 
 uint64_t limit_wanted_bytes(const Topology *topology, const uint64_t *headroom_bytes,
@@ -37,12 +38,18 @@ uint64_t limit_wanted_bytes(const Topology *topology, const uint64_t *headroom_b
 
                 if (!id_set_has(nodes, node->id) || node->memory_bytes <= headroom)
                         continue;
-                for (size_t k = 0; k < n; k++)
+                for (size_t k = 0; k < n; k++) {
+                        const PlacementInstance *in = &instances[k];
+
                         if (id_set_has(&choices[k].placement.nodes, node->id) &&
-                            (k == self || instance_is_heavy(&instances[k])))
-                                all += instance_weight(&instances[k], &choices[k].placement.nodes);
+                            (k == self ||
+                             product_info(match_product(in->exe, &in->policy->match, in->unit))
+                                     ->heavy))
+                                all += instance_weight(in, &choices[k], node->id);
+                }
                 mib += memory_part((node->memory_bytes - headroom) / LIMIT_MIB,
-                                   instance_weight(&instances[self], nodes), all);
+                                   instance_weight(&instances[self], &choices[self], node->id),
+                                   all);
         }
         return mib * LIMIT_MIB;
 }

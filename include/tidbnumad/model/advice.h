@@ -127,6 +127,3 @@ typedef struct AdviceReport {
 
 void advice_report_done(AdviceReport *report);
 #define _cleanup_advice_report_ _cleanup_(advice_report_done)
-
-/* 0 or -ENOMEM. */
-int advice_report_add(AdviceReport *report, const Advice *advice);

@@ -26,6 +26,10 @@
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/placement.h"
 
+/* What an instance weighs on one of its nodes, among which its weight is divided; 0: it is not on
+ * this node. */
+uint64_t limit_node_weight(uint32_t weight, const NodeSet *nodes, uint32_t node);
+
 /* What the policy of `self` asks for: a size, or the part of its nodes' memory less the headroom
  * that its weight has among the heavy instances on each of them (measured weights do not
  * count, as a server takes its sizes once). Whole MiB. `headroom_bytes` by index of the topology's
