@@ -95,34 +95,6 @@ static uint64_t untaken_bytes(const GuardReading *r) {
         return r->free_bytes + r->inactive_file_bytes + r->active_file_bytes;
 }
 
-static void add_reading(GuardNode *node, const GuardReading *reading) {
-        const GuardReading *last = node->n_readings > 0 ? reading_at(node, 0) : NULL;
-        uint64_t pulled = 0;
-
-        if (last && reading->usec <= last->usec)
-                return;
-        if (last && reading->usec - last->usec > GAP_USEC) {
-                node->n_readings = 0;
-        } else if (last) {
-                /* The memory that the mover may have moved since then. A pass may have ended or
-                 * begun meanwhile. The mover's own count is lower: pages that NUMA balancing has
-                 * marked move when the mover queries them. */
-                const uint64_t rate = last->pull_bytes_per_sec > reading->pull_bytes_per_sec
-                                              ? last->pull_bytes_per_sec
-                                              : reading->pull_bytes_per_sec;
-                const double most = (double)rate * (double)(reading->usec - last->usec) / 1e6;
-                const uint64_t lost = fit_minus(untaken_bytes(last), untaken_bytes(reading));
-
-                pulled = node->pulled_bytes[node->newest] +
-                         ((double)lost < most ? lost : (uint64_t)most);
-        }
-        node->newest = (node->newest + 1) % GUARD_READINGS;
-        node->readings[node->newest] = *reading;
-        node->pulled_bytes[node->newest] = pulled;
-        if (node->n_readings < GUARD_READINGS)
-                node->n_readings++;
-}
-
 uint64_t guard_left_bytes(const GuardReading *r) {
         return r->free_bytes + fit_minus(r->inactive_file_bytes, r->unclean_bytes) +
                r->active_file_bytes / 2;
@@ -163,10 +135,33 @@ static uint64_t room_on(const GuardNode *node) {
 }
 
 void guard_add(GuardNode *node, const GuardReading *reading) {
+        const GuardReading *last = node->n_readings > 0 ? reading_at(node, 0) : NULL;
+        uint64_t pulled = 0;
         size_t age = 0;
         double fall;
 
-        add_reading(node, reading);
+        if (last && reading->usec <= last->usec)
+                return;
+        if (last && reading->usec - last->usec > GAP_USEC) {
+                node->n_readings = 0;
+        } else if (last) {
+                /* The memory that the mover may have moved since then. A pass may have ended or
+                 * begun meanwhile. The mover's own count is lower: pages that NUMA balancing has
+                 * marked move when the mover queries them. */
+                const uint64_t rate = last->pull_bytes_per_sec > reading->pull_bytes_per_sec
+                                              ? last->pull_bytes_per_sec
+                                              : reading->pull_bytes_per_sec;
+                const double most = (double)rate * (double)(reading->usec - last->usec) / 1e6;
+                const uint64_t lost = fit_minus(untaken_bytes(last), untaken_bytes(reading));
+
+                pulled = node->pulled_bytes[node->newest] +
+                         ((double)lost < most ? lost : (uint64_t)most);
+        }
+        node->newest = (node->newest + 1) % GUARD_READINGS;
+        node->readings[node->newest] = *reading;
+        node->pulled_bytes[node->newest] = pulled;
+        if (node->n_readings < GUARD_READINGS)
+                node->n_readings++;
         /* Of a fall it keeps what was left when it began: three seconds before it was noticed. */
         fall = fall_over(node, LONG_USEC);
         if (node->n_readings < 2 || fall <= 0 ||
@@ -266,28 +261,10 @@ static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r, bool home) {
                (node && topology_is_home(node)) == home;
 }
 
-/* Lower is better. The criteria: enough room, not reserved, near. A near node that lasts half as
- * long as the best one is better than a far node: the next node is added in time, too. A node
- * without enough room and with less than half the room of another node is hardly worth the
- * widening, however near it is. */
-static uint32_t room_rank(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
-        const uint64_t room = room_of(r);
-        const uint32_t lasts_not = room < r->headroom_bytes ||
-                                   (room < s->want_bytes && room < most_bytes / 2),
-                       reserved = id_set_has(s->reserved, r->node),
-                       is_small = lasts_not && room < most_bytes / 2;
-        uint16_t least = UINT16_MAX;
-
-        ID_SET_FOREACH(from, s->home) {
-                const uint16_t distance = topology_distance(s->topology, (uint32_t)from, r->node);
-
-                if (distance < least)
-                        least = distance;
-        }
-        return lasts_not << 18 | reserved << 17 | is_small << 16 | least;
-}
-
-/* Among the nodes on which instances can be placed, or among the others. */
+/* Among the nodes on which instances can be placed, or among the others. The criteria: enough room,
+ * not reserved, near. A near node that lasts half as long as the best one is better than a far
+ * node: the next node is added in time, too. A node without enough room and with less than half the
+ * room of another node is hardly worth the widening, however near it is. */
 static int choose_among(const GuardSearch *s, bool home) {
         uint32_t best_rank = UINT32_MAX;
         uint64_t most = 0;
@@ -298,14 +275,23 @@ static int choose_among(const GuardSearch *s, bool home) {
                         most = room_of(&s->rooms[i]);
         for (size_t i = 0; i < s->n_rooms; i++) {
                 const NodeRoom *r = &s->rooms[i];
-                uint32_t its;
+                const uint64_t room = room_of(r);
+                const uint32_t lasts_not = room < r->headroom_bytes ||
+                                           (room < s->want_bytes && room < most / 2),
+                               reserved = id_set_has(s->reserved, r->node),
+                               is_small = lasts_not && room < most / 2;
+                uint32_t near = UINT16_MAX, rank; /* lower is better */
 
                 if (!may_be_chosen(s, r, home))
                         continue;
-                its = room_rank(s, r, most);
-                if (its < best_rank ||
-                    (its == best_rank && room_of(r) > room_of(&s->rooms[best]))) {
-                        best_rank = its;
+                ID_SET_FOREACH(from, s->home) {
+                        const uint16_t d = topology_distance(s->topology, (uint32_t)from, r->node);
+
+                        near = d < near ? d : near;
+                }
+                rank = lasts_not << 18 | reserved << 17 | is_small << 16 | near;
+                if (rank < best_rank || (rank == best_rank && room > room_of(&s->rooms[best]))) {
+                        best_rank = rank;
                         best = (int)i;
                 }
         }

@@ -284,20 +284,16 @@ static Step step_widened(const StepInput *in) {
         return step_to(STEP_WIDEN, &wide);
 }
 
-/* Narrowing may move the rest at once (a cpuset that was narrow before moves pages when it is
- * written): at most the memory of one second at the policy's rate, or pages that the mover cannot
- * move. */
-static bool memory_is_pulled_enough(const StepInput *in) {
-        if (in->placement->migrate == MIGRATE_NONE)
-                return true;
-        if (in->passes == 0)
-                return in->outside_bytes == 0 && !in->files_follow;
-        return passes_are_exhausted(in) || in->outside_bytes <= in->placement->rate_bytes_per_sec;
-}
-
 static Step step_bind(const StepInput *in) {
         const NodeSet nodes = home_of(in);
-        bool pulled = memory_is_pulled_enough(in);
+        /* Narrowing may move the rest at once (a cpuset that was narrow before moves pages when it
+         * is written): at most the memory of one second at the policy's rate, or pages that the
+         * mover cannot move. */
+        const bool pulled =
+                in->placement->migrate == MIGRATE_NONE ||
+                (in->passes == 0 ? in->outside_bytes == 0 && !in->files_follow
+                                 : passes_are_exhausted(in) ||
+                                           in->outside_bytes <= in->placement->rate_bytes_per_sec);
 
         if (!id_set_is_empty(&in->extra))
                 return step_widened(in);

@@ -68,27 +68,7 @@ typedef struct Half {
         size_t n, block;
         double sorted[TRIAL_SAMPLES_MAX];
         size_t rank[TRIAL_SAMPLES_MAX]; /* of each sample in `sorted`, in the order of time */
-        double median;                  /* NAN: it has none */
 } Half;
-
-static void half_init(Half *h, const TrialSeries *series, TrialHalf half) {
-        const double *const values = series->values[half];
-
-        *h = (Half){ .median = NAN };
-        for (size_t i = 0; i < series->n[half]; i++)
-                if (isfinite(values[i]))
-                        h->sorted[h->n++] = values[i];
-        if (h->n == 0)
-                return;
-        qsort(h->sorted, h->n, sizeof(h->sorted[0]), compare_doubles);
-        for (size_t i = 0, k = 0; i < series->n[half]; i++)
-                if (isfinite(values[i])) /* equal samples may have one rank: they are equal */
-                        h->rank[k++] = ARRAY_LOWER_BOUND(h->n, at, h->sorted[at] < values[i]);
-        /* The cube root of the number of samples, the order that is optimal for a variance
-         * (Künsch). */
-        h->block = (size_t)ceil(cbrt((double)h->n));
-        h->median = (h->sorted[(h->n - 1) / 2] + h->sorted[h->n / 2]) / 2;
-}
 
 /* The median of the half as it is put together again from blocks of it, which are drawn. It is
  * found by counting: 0.1 µs for 30 samples. */
@@ -129,8 +109,25 @@ int trial_compare(const TrialSeries *series, bool relative, double level, uint64
         double spread;
 
         for (TrialHalf half = 0; half < N_TRIAL_HALVES; half++) {
-                half_init(&halves[half], series, half);
-                d.median[half] = halves[half].median;
+                const double *const values = series->values[half];
+                Half *h = &halves[half];
+
+                h->n = 0;
+                d.median[half] = NAN;
+                for (size_t i = 0; i < series->n[half]; i++)
+                        if (isfinite(values[i]))
+                                h->sorted[h->n++] = values[i];
+                if (h->n == 0)
+                        continue;
+                qsort(h->sorted, h->n, sizeof(h->sorted[0]), compare_doubles);
+                for (size_t i = 0, k = 0; i < series->n[half]; i++)
+                        if (isfinite(values[i])) /* equal samples may have one rank */
+                                h->rank[k++] =
+                                        ARRAY_LOWER_BOUND(h->n, at, h->sorted[at] < values[i]);
+                /* The cube root of the number of samples, the order that is optimal for a variance
+                 * (Künsch). */
+                h->block = (size_t)ceil(cbrt((double)h->n));
+                d.median[half] = (h->sorted[(h->n - 1) / 2] + h->sorted[h->n / 2]) / 2;
         }
         d.known = halves[TRIAL_BEFORE].n >= TRIAL_SAMPLES_MIN &&
                   halves[TRIAL_AFTER].n >= TRIAL_SAMPLES_MIN &&
@@ -185,54 +182,10 @@ static int compare_all(TrialInstance *instance, double level, uint64_t seed) {
         return r;
 }
 
-static void append_verdict(const TrialInstance *instances, size_t n, TrialJudgement *j) {
-        _cleanup_text_ Text better = { 0 }, worse = { 0 };
-        size_t n_changed = 0;
-
-        for (size_t i = 0; i < n; i++) {
-                for (TrialMeasure m = 0; m < N_TRIAL_MEASURES; m++) {
-                        const TrialDifference *d = &instances[i].differences[m];
-                        Text *text = d->change < 0 ? &better : &worse;
-
-                        if (!is_headline(&instances[i], m) || !d->shown)
-                                continue;
-                        /* "CPU time a query of tikv-20160 -12.3 % (-14.0 to -10.8)" */
-                        text_appendf(text, "%s%s of ", text->length > 0 ? ", " : "",
-                                     trial_measure_to_string(m));
-                        text_append_printable(text, instances[i].name);
-                        text_appendf(text, " %+.1f %% (%+.1f to %+.1f)", d->change * 100,
-                                     d->low * 100, d->high * 100);
-                }
-                n_changed += instances[i].load_changed;
-        }
-        j->verdict = j->n_headline == 0  ? TRIAL_UNKNOWN
-                     : worse.length > 0  ? TRIAL_WORSE
-                     : better.length > 0 ? TRIAL_BETTER
-                                         : TRIAL_NO_DIFFERENCE;
-        if (j->verdict == TRIAL_UNKNOWN)
-                text_append(&j->sentence, "Unknown: no instance has enough samples of its queries");
-        else if (j->verdict == TRIAL_NO_DIFFERENCE)
-                text_append(&j->sentence,
-                            "No difference shown: neither CPU time a query nor p99 of any instance "
-                            "differs by more than chance");
-        else
-                text_appendf(&j->sentence, "%s with binding: %s%s%s",
-                             j->verdict == TRIAL_WORSE ? "Worse" : "Better",
-                             worse.data ? worse.data : "",
-                             worse.data && better.data ? "; although better: " : "",
-                             better.data ? better.data : "");
-        if (n_changed > 0)
-                text_appendf(&j->sentence,
-                             "; the load of %zu instance%s changed by more than a fifth, so only "
-                             "CPU time a query is judged there",
-                             n_changed, n_changed == 1 ? "" : "s");
-        text_append(&j->sentence, ".");
-        if (better.error < 0 || worse.error < 0)
-                j->sentence.error = -ENOMEM;
-}
-
 int trial_judge(TrialInstance *instances, size_t n, uint64_t seed, TrialJudgement *ret) {
+        _cleanup_text_ Text better = { 0 }, worse = { 0 };
         TrialJudgement j = { .level = LEVEL };
+        size_t n_changed = 0;
         int r = 0;
 
         for (size_t i = 0; i < n && r >= 0; i++) {
@@ -250,7 +203,45 @@ int trial_judge(TrialInstance *instances, size_t n, uint64_t seed, TrialJudgemen
                 r = compare_all(&instances[i], j.level, seed + i * N_TRIAL_MEASURES);
         if (r < 0)
                 return r;
-        append_verdict(instances, n, &j);
+        for (size_t i = 0; i < n; i++) {
+                for (TrialMeasure m = 0; m < N_TRIAL_MEASURES; m++) {
+                        const TrialDifference *d = &instances[i].differences[m];
+                        Text *text = d->change < 0 ? &better : &worse;
+
+                        if (!is_headline(&instances[i], m) || !d->shown)
+                                continue;
+                        /* "CPU time a query of tikv-20160 -12.3 % (-14.0 to -10.8)" */
+                        text_appendf(text, "%s%s of ", text->length > 0 ? ", " : "",
+                                     measures[m].name);
+                        text_append_printable(text, instances[i].name);
+                        text_appendf(text, " %+.1f %% (%+.1f to %+.1f)", d->change * 100,
+                                     d->low * 100, d->high * 100);
+                }
+                n_changed += instances[i].load_changed;
+        }
+        if (better.error < 0 || worse.error < 0)
+                return -ENOMEM;
+        j.verdict = j.n_headline == 0   ? TRIAL_UNKNOWN
+                    : worse.length > 0  ? TRIAL_WORSE
+                    : better.length > 0 ? TRIAL_BETTER
+                                        : TRIAL_NO_DIFFERENCE;
+        if (j.verdict == TRIAL_UNKNOWN)
+                text_append(&j.sentence, "Unknown: no instance has enough samples of its queries");
+        else if (j.verdict == TRIAL_NO_DIFFERENCE)
+                text_append(&j.sentence,
+                            "No difference shown: neither CPU time a query nor p99 of any instance "
+                            "differs by more than chance");
+        else
+                text_appendf(&j.sentence, "%s with binding: %s%s%s",
+                             j.verdict == TRIAL_WORSE ? "Worse" : "Better", text_string(&worse),
+                             worse.data && better.data ? "; although better: " : "",
+                             text_string(&better));
+        if (n_changed > 0)
+                text_appendf(&j.sentence,
+                             "; the load of %zu instance%s changed by more than a fifth, so only "
+                             "CPU time a query is judged there",
+                             n_changed, n_changed == 1 ? "" : "s");
+        text_append(&j.sentence, ".");
         if (j.sentence.error < 0) {
                 text_done(&j.sentence);
                 return -ENOMEM;
