@@ -96,13 +96,10 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
 
 /* The caller has already set the failure's sentence. */
 static void bind_try_later(const Binder *b, Instance *i, int error) {
-        const JournalFields fields = { .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .reason = i->binding.failure_code };
-
         if (i->binding.progress.calls.failures == 0)
-                journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s", i->name,
-                            i->binding.failure ? i->binding.failure : strerror(-error));
+                journal_log(&b->host->journal, LOG_WARNING,
+                            &INSTANCE_FIELDS(i, .reason = i->binding.failure_code), "%s: %s",
+                            i->name, i->binding.failure ? i->binding.failure : strerror(-error));
         (void)binding_enter(b, i, EVENT_FAILURE, clock_monotonic_usec());
         i->binding.bind_failures++;
         b->policy_counters[i->policy_index].bind_failures[i->binding.failure_code]++;
@@ -114,7 +111,6 @@ static void call_failed(const Binder *b, Instance *i, int error, const char *mes
         const char *what = i->binding.call_kind == STEP_SCOPE      ? "make a scope for it"
                            : i->binding.call_kind == STEP_SET_CPUS ? "set the CPUs"
                                                                    : "set the memory nodes";
-
         const Reason code = reason_of_error(error);
 
         /* systemd's text is more precise than a number: that of a masked unit is ERFKILL. */
@@ -132,19 +128,6 @@ static void cannot_note(const Binder *b, Instance *i, int error) {
                             "the original values cannot be read, so nothing is changed: %s; %s; "
                             "trying again",
                             strerror(-error), reason_to_remedy(code));
-        bind_try_later(b, i, error);
-}
-
-/* Without an undo record nothing could be restored, so nothing is changed. */
-static void cannot_record(const Binder *b, Instance *i, int error) {
-        if (reason_of_error(error) == REASON_BUS_GONE) { /* not a fault of the undo folder */
-                cannot_note(b, i, error);
-                return;
-        }
-        binding_set_failure(i, REASON_RECORD_UNWRITABLE,
-                            "the original values cannot be saved in %s/" UNDO_FOLDER
-                            ", so nothing is changed: %s; trying again",
-                            b->host->args->runtime_dir, strerror(-error));
         bind_try_later(b, i, error);
 }
 
@@ -170,7 +153,6 @@ static void call_succeeded(const Binder *b, Instance *i) {
         Progress *p = &i->binding.progress;
 
         undo_after(b->undo, i->undo.record, &change, true);
-
         p->calls.failures = 0;
         if (!i->binding.guard.logged) /* the guard clears its own */
                 binding_clear_failure(i);
@@ -234,29 +216,6 @@ static void on_noted(int error, _unused_ const char *message, void *userdata) {
         }
 }
 
-static int bind_ask(const Binder *b, Instance *i, const Step *step) {
-        Backend *backend = &b->host->backend;
-        const BackendOps *ops = instance_ops(i, backend);
-        const BackendTarget target = undo_target(i);
-        const uint64_t reuses = backend->n_pid_reuses;
-        BackendCall *call = call_of(b, i, on_reply);
-        int r = -EOPNOTSUPP;
-
-        if (step->kind == STEP_SET_CPUS)
-                r = ops->set_cpus(backend, &target, &i->binding.placement.cpus, call);
-        else if (step->kind == STEP_SCOPE && ops->start_scope)
-                r = ops->start_scope(backend, &target, i->undo.record, call);
-        else if (step->kind != STEP_SCOPE && ops->set_mems)
-                r = ops->set_mems(backend, &target, &step->mems, call);
-        if (backend->n_pid_reuses > reuses)
-                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
-                            "%s: the number of one of its threads was reused by another process "
-                            "while it was bound; that process has its own CPUs again (%llu such "
-                            "cases so far)",
-                            i->name, (unsigned long long)backend->n_pid_reuses);
-        return r;
-}
-
 void bind_check_start(const Binder *b, Instance *i) {
         bool started = false;
 
@@ -308,6 +267,10 @@ static bool others_are_to_be_noted(const Binder *b, Instance *i, const Step *ste
 
 bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         Backend *backend = &b->host->backend;
+        const BackendOps *ops;
+        BackendTarget target;
+        BackendCall *call;
+        uint64_t reuses;
         int r;
 
         i->binding.due_usec = INSTANCE_NEVER;
@@ -324,8 +287,15 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         }
         if (r < 0)
                 start_take_back(b->registry, i);
-        if (r < 0 && r != -ESRCH)
-                cannot_record(b, i, r);
+        if (r < 0 && reason_of_error(r) == REASON_BUS_GONE) { /* not a fault of the undo folder */
+                cannot_note(b, i, r);
+        } else if (r < 0 && r != -ESRCH) {
+                binding_set_failure(i, REASON_RECORD_UNWRITABLE,
+                                    "the original values cannot be saved in %s/" UNDO_FOLDER
+                                    ", so nothing is changed: %s; trying again",
+                                    b->host->args->runtime_dir, strerror(-r));
+                bind_try_later(b, i, r);
+        }
         if (r <= 0)
                 return false;
         start_forget(i);
@@ -334,8 +304,24 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.call_mems = step->mems;
         i->binding.effect_deadline_usec = 0;
         backend->threads_whole = i->binding.progress.loop_passes >= OTHERS_PASSES_MAX;
-        r = bind_ask(b, i, step);
+        ops = instance_ops(i, backend);
+        target = undo_target(i);
+        reuses = backend->n_pid_reuses;
+        call = call_of(b, i, on_reply);
+        r = -EOPNOTSUPP;
+        if (step->kind == STEP_SET_CPUS)
+                r = ops->set_cpus(backend, &target, &i->binding.placement.cpus, call);
+        else if (step->kind == STEP_SCOPE && ops->start_scope)
+                r = ops->start_scope(backend, &target, i->undo.record, call);
+        else if (step->kind != STEP_SCOPE && ops->set_mems)
+                r = ops->set_mems(backend, &target, &step->mems, call);
         backend->threads_whole = false;
+        if (backend->n_pid_reuses > reuses)
+                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
+                            "%s: the number of one of its threads was reused by another process "
+                            "while it was bound; that process has its own CPUs again (%llu such "
+                            "cases so far)",
+                            i->name, (unsigned long long)backend->n_pid_reuses);
         if (r == -EINPROGRESS) { /* the next pass of the loop goes on */
                 i->binding.progress.loop_passes++;
                 i->binding.due_usec = now_usec;
@@ -472,22 +458,23 @@ uint64_t binding_interval_usec(const Binder *b) {
 
 /* Where an instance's control groups are, on either version of them. */
 
-void groups_close(Groups *groups) {
+void groups_close(BindingGroups *groups) {
         closep(&groups->group_fd);
         closep(&groups->cpuset_fd);
-        free(groups->group_path);
-        free(groups->unit_path);
-        free(groups->cpuset_path);
+        free((char *)groups->group_path);
+        free((char *)groups->unit_path);
+        free((char *)groups->cpuset_path);
         *groups = GROUPS_NONE;
 }
 
-int groups_open(const Binder *b, Instance *i, Groups *ret) {
+int groups_open(const Binder *b, Instance *i, BindingGroups *ret) {
         const Members members = instance_members(i, &b->host->sysroot);
         const BackendTarget target = undo_target(i);
-        const bool v1 = cgroup_version(members.sysroot) == CGROUP_V1;
-        _cleanup_groups_ Groups g = GROUPS_NONE;
-        int r = members_open_group(&members, &g.group_fd, v1 ? &g.group_path : &g.unit_path);
+        _cleanup_groups_ BindingGroups g = GROUPS_NONE;
+        char *path = NULL, *cpuset_path = NULL;
+        int r = members_open_group(&members, &g.group_fd, &path);
 
+        *(cgroup_version(members.sysroot) == CGROUP_V1 ? &g.group_path : &g.unit_path) = path;
         switch (instance_backend(i, &b->host->backend)) {
         case BACKEND_SYSTEMD: /* this backend needs the unit */
                 if (r < 0)
@@ -497,8 +484,8 @@ int groups_open(const Binder *b, Instance *i, Groups *ret) {
                 g.cpuset_fd = g.group_fd < 0 ? -EBADF : fcntl(g.group_fd, F_DUPFD_CLOEXEC, 3);
                 break;
         case BACKEND_CGROUP1:
-                (void)backend_cgroup1_open(&b->host->backend, &target, &g.cpuset_fd,
-                                           &g.cpuset_path);
+                (void)backend_cgroup1_open(&b->host->backend, &target, &g.cpuset_fd, &cpuset_path);
+                g.cpuset_path = cpuset_path;
                 break;
         case BACKEND_AFFINITY:
                 break;
@@ -521,14 +508,6 @@ static bool is_in_cpuset(const Instance *i) {
         return i->binding.observed.cpuset && !id_set_is_empty(&i->binding.placement.cpus);
 }
 
-/* Is it at a final step, with no thread outside its CPUs? */
-static bool instance_rests(const Instance *i) {
-        const InstanceBinding *own = &i->binding;
-
-        return step_is_final(own->step.kind) && own->observed_known && !(i->work & WORK_FIRST) &&
-               (id_set_is_empty(&own->placement.cpus) || own->observed.n_threads_outside == 0);
-}
-
 /* Continues where the last round ended. Threads that the last round read beyond its share are
  * subtracted; otherwise one instance with 100,000 threads would be read in each round. */
 static void choose_threads(Binder *b, bool in_cpuset) {
@@ -548,13 +527,18 @@ static void choose_threads(Binder *b, bool in_cpuset) {
         for (size_t k = 0; k < n_instances; k++) {
                 const size_t index = (first + k) % n_instances;
                 Instance *i = b->registry->instances[index];
+                InstanceBinding *own = &i->binding;
 
                 if (is_in_cpuset(i) != in_cpuset)
                         continue;
-                i->binding.threads_known = n >= share && instance_rests(i);
-                if (i->binding.threads_known)
+                /* At rest: at a final step, with no thread outside its CPUs. */
+                own->threads_known = n >= share && step_is_final(own->step.kind) &&
+                                     own->observed_known && !(i->work & WORK_FIRST) &&
+                                     (id_set_is_empty(&own->placement.cpus) ||
+                                      own->observed.n_threads_outside == 0);
+                if (own->threads_known)
                         continue;
-                n += i->binding.observed.n_threads;
+                n += own->observed.n_threads;
                 rounds->next = index + 1;
         }
         rounds->n_ahead = n > share ? n - share : 0;

@@ -31,26 +31,21 @@ static void drift_look(const Binder *b, Instance *i, uint64_t now_usec) {
                 (void)binding_enter(b, i, EVENT_DRIFT, now_usec);
 }
 
-static Instance *drift_find_watched(const Binder *b, int watch) {
-        REGISTRY_FOREACH(i, b->registry)
-        for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                if (i->binding.drift_watches[n] == watch)
-                        return i;
-        return NULL;
-}
-
 void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_usec) {
         struct inotify_event event;
 
         for (size_t at = 0; at + sizeof(event) <= size; at += sizeof(event) + event.len) {
-                Instance *its;
+                Instance *its = NULL;
 
                 memcpy(&event, events + at, sizeof(event));
                 if (event.mask & IN_Q_OVERFLOW) { /* it is unknown whose events were lost */
                         REGISTRY_FOREACH(i, b->registry)
                         drift_look(b, i, now_usec);
                 }
-                its = event.wd >= 0 ? drift_find_watched(b, event.wd) : NULL;
+                REGISTRY_FOREACH(i, b->registry)
+                for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
+                        if (!its && event.wd >= 0 && i->binding.drift_watches[n] == event.wd)
+                                its = i;
                 if (!its)
                         continue;
                 if (!(event.mask & IN_IGNORED)) {
@@ -132,9 +127,7 @@ void drift_note_reload(const Binder *b, Instance *i, uint64_t now_usec) {
 
 static void drift_repair(const Binder *b, Instance *i, DriftKind kind, IdView ours,
                          uint64_t now_usec) {
-        const JournalFields fields = { .message_id = JOURNAL_DRIFT,
-                                       .instance = i->name,
-                                       .policy = i->policy->name };
+        const JournalFields fields = INSTANCE_FIELDS(i, .message_id = JOURNAL_DRIFT);
         const bool mems = kind == DRIFT_MEMS;
         Drift *drift = mems ? &i->binding.mems_drift : &i->binding.cpus_drift;
         char found_list[ID_SET_LIST_MAX], ours_list[ID_SET_LIST_MAX];

@@ -12,51 +12,18 @@
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/worker/worker.h"
 
-/* --- the log --- */
-
-static void guard_describe(const NodeSet *nodes, const GuardOutlook *o, char *text, size_t size) {
-        const bool several = id_set_count(nodes) > 1;
-        char list[ID_SET_LIST_MAX];
-
-        (void)id_set_render_list(nodes, list, sizeof(list));
-        if (o->room_bytes == 0)
-                (void)snprintf(text, size,
-                               "node%s %s %s nearly full (no more than the headroom of %.1f MiB is "
-                               "left)",
-                               several ? "s" : "", list, several ? "are" : "is",
-                               (double)o->headroom_bytes / (1 << 20));
-        else
-                (void)snprintf(text, size,
-                               "node%s %s will be full in %.1f s (%.1f MiB of room, %.1f MiB less "
-                               "each second)",
-                               several ? "s" : "", list, (double)o->gone_usec / 1e6,
-                               (double)o->room_bytes / (1 << 20),
-                               (double)o->fall_bytes_per_sec / (1 << 20));
-}
-
 /* Logs that nodes fill up and nothing is done; `what`: why, and what may happen. Logged once, until
  * the danger is over. */
 static void guard_note_danger(const Binder *b, Instance *i, Reason reason, const char *danger,
                               const char *failure, const char *what) {
-        const JournalFields fields = { .message_id = JOURNAL_NODE_FULL,
-                                       .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .reason = reason };
-
         if (i->binding.guard.logged)
                 return;
         i->binding.guard.logged = true;
-        journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger, what);
+        journal_log(&b->host->journal, LOG_WARNING,
+                    &INSTANCE_FIELDS(i, .message_id = JOURNAL_NODE_FULL, .reason = reason),
+                    "%s: %s; %s", i->name, danger, what);
         binding_set_failure(i, reason, "%s; %s", failure, what);
         host_queue(b->host, HOST_WORK_PUBLISH);
-}
-
-static void guard_log_danger(const Binder *b, Instance *i, const NodeSet *nodes,
-                             const GuardOutlook *o, const char *what) {
-        char danger[ID_SET_LIST_MAX + 128];
-
-        guard_describe(nodes, o, danger, sizeof(danger));
-        guard_note_danger(b, i, REASON_NODE_FULL, danger, "its memory nodes run full", what);
 }
 
 static void guard_log_safe(const Binder *b, Instance *i) {
@@ -65,62 +32,6 @@ static void guard_log_safe(const Binder *b, Instance *i) {
         i->binding.guard.logged = false;
         binding_clear_failure(i);
         host_queue(b->host, HOST_WORK_PUBLISH);
-}
-
-/* Logs that the instance got another node because these nodes fill up. */
-static void guard_log_widened(const Binder *b, const Instance *i, const NodeSet *before,
-                              const GuardOutlook *o, uint32_t node) {
-        const JournalFields fields = { .message_id = JOURNAL_WIDENED,
-                                       .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .reason = REASON_NODE_FULL };
-        const Node *found = topology_find(&b->host->topology, node);
-        const char *kind = found ? topology_why_no_home(found) : "";
-        char danger[ID_SET_LIST_MAX + 128];
-
-        guard_describe(before, o, danger, sizeof(danger));
-        journal_log(&b->host->journal, LOG_WARNING, &fields,
-                    "%s: %s: it may use memory of node %" PRIu32 "%s%s%s as well, until %s",
-                    i->name, danger, node, *kind ? " (" : "", kind, *kind ? ")" : "",
-                    o->room_bytes > 0 ? "that has ended" : "there has been room for a minute");
-}
-
-static void guard_describe_pool(const NodeSet *nodes, const HugeShortage *s, char *text,
-                                size_t size) {
-        const bool several = id_set_count(nodes) > 1;
-        char list[ID_SET_LIST_MAX];
-
-        (void)id_set_render_list(nodes, list, sizeof(list));
-        (void)snprintf(text, size,
-                       "node%s %s %s %" PRIu64 " free huge pages of %" PRIu64 " KiB, and %" PRIu64
-                       " are reserved and may be touched",
-                       several ? "s" : "", list, several ? "have" : "has", s->n_free,
-                       s->page_bytes >> 10, s->n_wanted);
-}
-
-static void guard_log_pool_danger(const Binder *b, Instance *i, const NodeSet *nodes,
-                                  const HugeShortage *shortage, const char *what) {
-        char danger[ID_SET_LIST_MAX + 160];
-
-        guard_describe_pool(nodes, shortage, danger, sizeof(danger));
-        guard_note_danger(b, i, REASON_HUGE_POOL, danger, danger, what);
-}
-
-/* The same for a pool of reserved huge pages; `more`: the nodes that it got. */
-static void guard_log_pool_widened(const Binder *b, const Instance *i, const NodeSet *nodes,
-                                   const HugeShortage *shortage, const NodeSet *more) {
-        const JournalFields fields = { .message_id = JOURNAL_WIDENED,
-                                       .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .reason = REASON_HUGE_POOL };
-        char danger[ID_SET_LIST_MAX + 160], list[ID_SET_LIST_MAX];
-
-        guard_describe_pool(nodes, shortage, danger, sizeof(danger));
-        (void)id_set_render_list(more, list, sizeof(list));
-        journal_log(&b->host->journal, LOG_WARNING, &fields,
-                    "%s: %s: it may use memory of node%s %s as well, until there have been enough "
-                    "for a minute",
-                    i->name, danger, id_set_count(more) > 1 ? "s" : "", list);
 }
 
 /* The timer may fire this much later than requested, together with other timers. */
@@ -259,17 +170,37 @@ static const char not_yet[] =
 
 /* The nodes of the instance fill up. True: look again soon. */
 static bool guard_relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
+        static const char failure[] = "its memory nodes run full";
         const NodeSet before = usable_by(i);
+        const bool several = id_set_count(&before) > 1;
+        char list[ID_SET_LIST_MAX], danger[ID_SET_LIST_MAX + 128];
         uint32_t node;
 
         i->binding.guard.rested_since_usec = 0;
+        (void)id_set_render_list(&before, list, sizeof(list));
+        if (o->room_bytes == 0)
+                (void)snprintf(danger, sizeof(danger),
+                               "node%s %s %s nearly full (no more than the headroom of %.1f MiB is "
+                               "left)",
+                               several ? "s" : "", list, several ? "are" : "is",
+                               (double)o->headroom_bytes / (1 << 20));
+        else
+                (void)snprintf(danger, sizeof(danger),
+                               "node%s %s will be full in %.1f s (%.1f MiB of room, %.1f MiB less "
+                               "each second)",
+                               several ? "s" : "", list, (double)o->gone_usec / 1e6,
+                               (double)o->room_bytes / (1 << 20),
+                               (double)o->fall_bytes_per_sec / (1 << 20));
         if (i->policy->on_full != ON_FULL_WIDEN) {
-                guard_log_danger(b, i, &before, o,
-                                 "it stays bound as it is (on_full: keep), and the kernel may kill "
-                                 "it or another process");
+                guard_note_danger(
+                        b, i, REASON_NODE_FULL, danger, failure,
+                        "it stays bound as it is (on_full: keep), and the kernel may kill "
+                        "it or another process");
                 return false;
         }
         while (guard_choose_node(b, i, o, &node) == 0) {
+                const Node *found = topology_find(&b->host->topology, node);
+                const char *kind = found ? topology_why_no_home(found) : "";
                 NodeSet mems = before;
                 int r;
 
@@ -278,24 +209,31 @@ static bool guard_relieve(const Binder *b, Instance *i, const GuardOutlook *o, u
                 if (r == -ESRCH)
                         return false; /* its exit is logged elsewhere */
                 if (r == -ENOMEM || r == -ETIME) {
-                        guard_log_danger(b, i, &before, o, r == -ENOMEM ? no_memory : not_yet);
+                        guard_note_danger(b, i, REASON_NODE_FULL, danger, failure,
+                                          r == -ENOMEM ? no_memory : not_yet);
                         return true;
                 }
-                if (r >= 0) {
-                        guard_log_widened(b, i, &before, o, node);
-                        i->binding.guard.foreseen =
-                                o->room_bytes > 0 &&
-                                (!i->binding.guard.widened || i->binding.guard.foreseen);
-                        i->binding.guard.why =
-                                o->room_bytes > 0 ? REASON_NODE_FILLING : REASON_NODE_FULL;
-                        guard_note_widened(b, i, &mems);
-                        return true;
+                if (r < 0) {
+                        id_set_add(&i->binding.guard.blocked, node);
+                        continue;
                 }
-                id_set_add(&i->binding.guard.blocked, node);
+                journal_log(&b->host->journal, LOG_WARNING,
+                            &INSTANCE_FIELDS(i, .message_id = JOURNAL_WIDENED,
+                                             .reason = REASON_NODE_FULL),
+                            "%s: %s: it may use memory of node %" PRIu32 "%s%s%s as well, until %s",
+                            i->name, danger, node, *kind ? " (" : "", kind, *kind ? ")" : "",
+                            o->room_bytes > 0 ? "that has ended"
+                                              : "there has been room for a minute");
+                i->binding.guard.foreseen = o->room_bytes > 0 && (!i->binding.guard.widened ||
+                                                                  i->binding.guard.foreseen);
+                i->binding.guard.why = o->room_bytes > 0 ? REASON_NODE_FILLING : REASON_NODE_FULL;
+                guard_note_widened(b, i, &mems);
+                return true;
         }
-        guard_log_danger(b, i, &before, o,
-                         "no other node that it may use has room: free memory there, or the kernel "
-                         "may kill it or another process");
+        guard_note_danger(
+                b, i, REASON_NODE_FULL, danger, failure,
+                "no other node that it may use has room: free memory there, or the kernel "
+                "may kill it or another process");
         return false;
 }
 
@@ -340,6 +278,8 @@ static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *po
                                uint64_t now_usec) {
         const NodeSet before = usable_by(i);
         const uint64_t n_free_before = i->binding.guard.n_free_huge;
+        const bool several = id_set_count(&before) > 1;
+        char list[ID_SET_LIST_MAX], danger[ID_SET_LIST_MAX + 160];
         HugeShortage shortage;
         NodeSet mems = before, more;
         uint64_t n_free = 0;
@@ -353,17 +293,23 @@ static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *po
         if (!huge_room_lacks(b->placing, i, pools, &before, &shortage))
                 return n_free < n_free_before;
         i->binding.guard.rested_since_usec = 0;
+        (void)id_set_render_list(&before, list, sizeof(list));
+        (void)snprintf(danger, sizeof(danger),
+                       "node%s %s %s %" PRIu64 " free huge pages of %" PRIu64 " KiB, and %" PRIu64
+                       " are reserved and may be touched",
+                       several ? "s" : "", list, several ? "have" : "has", shortage.n_free,
+                       shortage.page_bytes >> 10, shortage.n_wanted);
         if (i->policy->on_full != ON_FULL_WIDEN) {
-                guard_log_pool_danger(b, i, &before, &shortage,
-                                      "it stays bound as it is (on_full: keep), and the kernel may "
-                                      "end it (SIGBUS)");
+                guard_note_danger(b, i, REASON_HUGE_POOL, danger, danger,
+                                  "it stays bound as it is (on_full: keep), and the kernel may end "
+                                  "it (SIGBUS)");
                 return n_free < n_free_before;
         }
         r = guard_choose_pools(b, i, pools, &more);
         if (r == -ENOSPC) {
-                guard_log_pool_danger(b, i, &before, &shortage,
-                                      "no other node that it may use has such pages: add some "
-                                      "there (nr_hugepages), or the kernel will end it (SIGBUS)");
+                guard_note_danger(b, i, REASON_HUGE_POOL, danger, danger,
+                                  "no other node that it may use has such pages: add some there "
+                                  "(nr_hugepages), or the kernel will end it (SIGBUS)");
                 return false;
         }
         if (r >= 0) {
@@ -373,11 +319,17 @@ static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *po
         if (r == -ESRCH)
                 return false;
         if (r < 0) {
-                guard_log_pool_danger(b, i, &before, &shortage, r == -ENOMEM ? no_memory : not_yet);
+                guard_note_danger(b, i, REASON_HUGE_POOL, danger, danger,
+                                  r == -ENOMEM ? no_memory : not_yet);
                 return true;
         }
         i->binding.guard.for_pool = true;
-        guard_log_pool_widened(b, i, &before, &shortage, &more);
+        (void)id_set_render_list(&more, list, sizeof(list));
+        journal_log(&b->host->journal, LOG_WARNING,
+                    &INSTANCE_FIELDS(i, .message_id = JOURNAL_WIDENED, .reason = REASON_HUGE_POOL),
+                    "%s: %s: it may use memory of node%s %s as well, until there have been enough "
+                    "for a minute",
+                    i->name, danger, id_set_count(&more) > 1 ? "s" : "", list);
         guard_note_widened(b, i, &mems);
         return true;
 }
@@ -524,23 +476,19 @@ void guard_stop(Binder *b) {
 
 /* --- which instances are watched --- */
 
-/* The undo record shows whether tidbnumad has narrowed the instance, also in an earlier run of the
- * daemon. If that record was lost at a boot, the property of the unit is assumed to be tidbnumad's:
- * otherwise the instance would not be guarded. */
-static bool guard_is_ours(const Binder *b, const Instance *i) {
-        if (!i->binding.observed.cpuset)
-                return false;
-        return instance_backend(i, &b->host->backend) == BACKEND_CGROUP1 ||
-               i->binding.we_narrowed || units_did_narrow(b->units, i->unit) ||
-               (i->unit && !i->undo.record &&
-                bus_manager_is_runtime(&b->host->sysroot, i->unit, "AllowedMemoryNodes"));
-}
-
 void guard_note(const Binder *b, Instance *i) {
         const NodeSet home = guard_home_of(b, i), all = topology_memory_nodes(&b->host->topology);
         const NodeSet *mems = &i->binding.observed.mems;
-        const bool narrow = !id_set_is_empty(&home) && id_set_is_subset(&home, mems) &&
-                            !id_set_equal(mems, &all) && guard_is_ours(b, i);
+        /* The undo record shows whether tidbnumad has narrowed the instance, also in an earlier run
+         * of the daemon. If that record was lost at a boot, the property of the unit is assumed to
+         * be tidbnumad's: otherwise the instance would not be guarded. */
+        const bool narrow =
+                !id_set_is_empty(&home) && id_set_is_subset(&home, mems) &&
+                !id_set_equal(mems, &all) && i->binding.observed.cpuset &&
+                (instance_backend(i, &b->host->backend) == BACKEND_CGROUP1 ||
+                 i->binding.we_narrowed || units_did_narrow(b->units, i->unit) ||
+                 (i->unit && !i->undo.record &&
+                  bus_manager_is_runtime(&b->host->sysroot, i->unit, "AllowedMemoryNodes")));
         const bool was_watched = i->binding.guard.watched;
         Guard *guard = b->guard;
         bool is_new;

@@ -45,43 +45,17 @@ static bool limit_is_ours(const Instance *i) {
                                    UNIT_BYTES(&i->binding.limit.memory.limit_bytes));
 }
 
-/* --- the log --- */
-
-static void limit_log_change(const Binder *b, const Instance *i, LimitState before) {
-        const InstanceMemoryLimit *l = &i->binding.limit;
-        const double mib = (double)l->wanted_bytes / (1 << 20);
-
-        if (l->state == LIMIT_SET || l->state == LIMIT_NEXT_START)
-                journal_log(&b->host->journal, LOG_INFO, &INSTANCE_FIELDS(i),
-                            "%s: MemoryMax= of %s is %.0f MiB: %s", i->name, i->unit, mib,
-                            limit_state_to_sentence(l->state));
-        else if (l->state == LIMIT_HELD || l->state == LIMIT_SMALLER || l->state == LIMIT_NO_UNIT)
-                journal_log(&b->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
-                            "%s: its memory limit of %.0f MiB is %s", i->name, mib,
-                            limit_state_to_sentence(l->state));
-        else if (l->state == LIMIT_NONE && before != LIMIT_WAITING)
-                journal_log(&b->host->journal, LOG_INFO, &INSTANCE_FIELDS(i),
-                            "%s: its policy sets no memory limit any more", i->name);
-}
-
 /* --- setting --- */
 
 static void limit_note_failure(const Binder *b, Instance *i, int error, const char *message) {
         InstanceMemoryLimit *l = &i->binding.limit;
-        const JournalFields fields = { .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .reason = reason_of_error(error) };
 
         if (l->retry.failures == 0)
-                journal_log(&b->host->journal, LOG_WARNING, &fields,
+                journal_log(&b->host->journal, LOG_WARNING,
+                            &INSTANCE_FIELDS(i, .reason = reason_of_error(error)),
                             "%s: its memory limit cannot be set: %s%s%s; trying again", i->name,
                             strerror(-error), *message ? ": " : "", message);
         retry_failed(&l->retry, RETRY_FIRST_USEC, RETRY_LAST_USEC, clock_monotonic_usec());
-}
-
-/* Follows it up soon, as the instance may be at rest. */
-static void limit_follow_again(const Binder *b, Instance *i, uint64_t now_usec) {
-        (void)binding_enter(b, i, EVENT_ANSWER, now_usec);
 }
 
 static UndoChange limit_change(const InstanceMemoryLimit *l) {
@@ -102,7 +76,8 @@ static void on_set(int error, const char *message, void *userdata) {
                 return;
         }
         l->retry.failures = 0;
-        limit_follow_again(answer->binder, i, clock_monotonic_usec());
+        /* Follows it up soon, as the instance may be at rest. */
+        (void)binding_enter(answer->binder, i, EVENT_ANSWER, clock_monotonic_usec());
 }
 
 static void on_unit(int error, const BusUnit *unit, void *userdata) {
@@ -117,7 +92,7 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
                 limit_note_failure(answer->binder, i, error, "");
                 return;
         }
-        limit_follow_again(answer->binder, i, clock_monotonic_usec());
+        (void)binding_enter(answer->binder, i, EVENT_ANSWER, clock_monotonic_usec());
 }
 
 /* `bytes` UINT64_MAX: what it had before. */
@@ -145,7 +120,7 @@ static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         return r;
 }
 
-static int limit_open_group(const Binder *b, Instance *i, Groups *ret) {
+static int limit_open_group(const Binder *b, Instance *i, BindingGroups *ret) {
         int r = groups_open(b, i, ret);
 
         return r >= 0 && ret->group_fd < 0 ? -ENOENT : r;
@@ -155,7 +130,7 @@ static int limit_open_group(const Binder *b, Instance *i, Groups *ret) {
 static int limit_lift(const Binder *b, Instance *i) {
         const UndoRecord *noted = undo_limit_of(i);
         InstanceMemoryLimit *l = &i->binding.limit;
-        _cleanup_groups_ Groups open = GROUPS_NONE;
+        _cleanup_groups_ BindingGroups open = GROUPS_NONE;
         int r = limit_open_group(b, i, &open);
 
         if (r >= 0 && noted)
@@ -170,7 +145,7 @@ static int limit_lift(const Binder *b, Instance *i) {
 
 static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t now_usec) {
         InstanceMemoryLimit *l = &i->binding.limit;
-        _cleanup_groups_ Groups open = GROUPS_NONE;
+        _cleanup_groups_ BindingGroups open = GROUPS_NONE;
         int r = 0;
 
         switch (action) {
@@ -211,31 +186,18 @@ static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t
                 limit_note_failure(b, i, r, "");
 }
 
-/* Did it start with that limit? The limit may have been another one meanwhile, as while a server on
- * its node was started again: it has kept the sizes of its start. A restart of the daemon forgets
- * that, and then says what is the worse for the server. */
-static bool limit_was_born_with(Instance *i, const UndoRecord *noted, uint64_t bytes) {
-        InstanceMemoryLimit *l = &i->binding.limit;
-        const ProcessId *oldest = i->n_members > 0 ? &i->members[0].process.id : NULL;
-
-        if (oldest && noted && noted->limit.since_ticks <= oldest->start_ticks) {
-                l->born = *oldest;
-                l->born_bytes = undo_record_limit_last(noted);
-        }
-        return oldest && process_id_equal(&l->born, oldest) && l->born_bytes == bytes;
-}
-
 void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         const UndoRecord *noted = undo_limit_of(i);
         InstanceMemoryLimit *l = &i->binding.limit;
         const LimitState before = l->state;
         const bool placed = !id_set_is_empty(&i->binding.placement.nodes);
         const BindMethod method = i->binding.means.method;
+        const ProcessId *oldest = i->n_members > 0 ? &i->members[0].process.id : NULL;
         /* A plan for another machine assumes that it works. */
         const bool can =
                 (!b->host->sysroot.live && method == METHOD_NONE) ||
                 (instance_is_service(i) && (method == METHOD_UNIT || method == METHOD_DIRECTORY));
-        const LimitInput in = {
+        LimitInput in = {
                 .wanted = i->policy->memory_limit != MEMORY_LIMIT_NONE,
                 .wanted_bytes = placed ? i->planned.limit_bytes : 0,
                 .refused = can ? NULL : "it has no unit of its own",
@@ -247,17 +209,38 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 .lifted = l->lifted,
                 .guarded = b->guard,
                 .may_change = binding_may_change(b, i),
-                .before_start = limit_was_born_with(i, noted, placed ? i->planned.limit_bytes : 0),
         };
-        const LimitStep step = limit_next(&in);
+        const double mib = (double)in.wanted_bytes / (1 << 20);
+        LimitStep step;
         bool watched;
 
+        /* Did it start with that limit? The limit may have been another one meanwhile, as while a
+         * server on its node was started again: it has kept the sizes of its start. A restart of
+         * the daemon forgets that, and then says what is the worse for the server. */
+        if (oldest && noted && noted->limit.since_ticks <= oldest->start_ticks) {
+                l->born = *oldest;
+                l->born_bytes = in.ours_bytes;
+        }
+        in.before_start =
+                oldest && process_id_equal(&l->born, oldest) && l->born_bytes == in.wanted_bytes;
+        step = limit_next(&in);
         l->wanted_bytes = in.wanted_bytes;
         l->state = step.state;
         if (!in.wanted)
                 l->lifted = false;
         if (l->state != before) {
-                limit_log_change(b, i, before);
+                if (l->state == LIMIT_SET || l->state == LIMIT_NEXT_START)
+                        journal_log(&b->host->journal, LOG_INFO, &INSTANCE_FIELDS(i),
+                                    "%s: MemoryMax= of %s is %.0f MiB: %s", i->name, i->unit, mib,
+                                    limit_state_to_sentence(l->state));
+                else if (l->state == LIMIT_HELD || l->state == LIMIT_SMALLER ||
+                         l->state == LIMIT_NO_UNIT)
+                        journal_log(&b->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
+                                    "%s: its memory limit of %.0f MiB is %s", i->name, mib,
+                                    limit_state_to_sentence(l->state));
+                else if (l->state == LIMIT_NONE && before != LIMIT_WAITING)
+                        journal_log(&b->host->journal, LOG_INFO, &INSTANCE_FIELDS(i),
+                                    "%s: its policy sets no memory limit any more", i->name);
                 host_queue(b->host, HOST_WORK_PUBLISH);
         }
         /* Is there a limit that the guard has to watch, or one that it has lifted? What cannot be
@@ -280,7 +263,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
 /* The microseconds until the next reading. */
 static uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
         InstanceMemoryLimit *l = &i->binding.limit;
-        _cleanup_groups_ Groups open = GROUPS_NONE;
+        _cleanup_groups_ BindingGroups open = GROUPS_NONE;
         LimitMemory *m = &l->memory;
         GuardVerdict verdict;
         bool near;
@@ -314,7 +297,7 @@ static uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
                 if (!guard_has_rested(&o, GUARD_CALM_USEC, &l->rested_since_usec, now_usec))
                         return GUARD_INTERVAL_USEC;
                 l->lifted = false; /* binding sets it again */
-                limit_follow_again(b, i, now_usec);
+                (void)binding_enter(b, i, EVENT_ANSWER, now_usec);
                 return GUARD_FAST_INTERVAL_USEC; /* it will be in force within less */
         }
         if ((verdict == GUARD_WIDEN || near) && limit_lift(b, i) >= 0) {

@@ -15,9 +15,6 @@
 /* --- rate and progress of a migration, from its first pass until the instance reaches a final step
  * --- */
 
-/* A pass is not made for less memory of files outside. */
-#define FILES_LEAST_BYTES (UINT64_C(16) << 20)
-
 void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         const Topology *topology = &b->host->topology;
         const NodeSet *nodes = instance_nodes(i);
@@ -45,17 +42,9 @@ void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
                 move_progress_add(b, i, outside_before - i->binding.outside_bytes);
 }
 
-void move_progress_note_files(const Binder *b, const Instance *i, StepInput *in) {
-        const uint64_t outside = i->binding.mapped_outside_bytes;
-
-        in->file_pull_wanted = binding_may_change(b, i) &&
-                               outside >= i->binding.mapped_left_bytes + FILES_LEAST_BYTES;
-        in->files_follow = outside >= FILES_LEAST_BYTES && binding_narrowing_takes_files(b, i);
-}
-
 /* The pressure of a login session's or a supervisor's group is not that of the instance. */
 static int read_pressure(const Binder *b, Instance *i, Pressure *ret) {
-        _cleanup_groups_ Groups open = GROUPS_NONE;
+        _cleanup_groups_ BindingGroups open = GROUPS_NONE;
         int r;
 
         if (!i->binding.observed.alone)
@@ -69,51 +58,6 @@ static int read_pressure(const Binder *b, Instance *i, Pressure *ret) {
 static void migration_begin_window(Migration *m, const Pressure *pressure, uint64_t now_usec) {
         m->window_usec = now_usec;
         m->waited_usec = pressure->total_usec;
-}
-
-/* Notes that a pass begins; the first one of a migration is logged. */
-static void migration_note_pass(const Binder *b, Instance *i, uint64_t now_usec) {
-        const JournalFields fields = { .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .message_id = JOURNAL_MOVING };
-        Migration *m = &i->binding.migration;
-        char nodes[ID_SET_LIST_MAX];
-        Pressure pressure = { 0 };
-
-        m->pressure_known = read_pressure(b, i, &pressure) == 0;
-        migration_begin_window(m, &pressure, now_usec);
-        if (m->under_way)
-                return;
-        m->under_way = true;
-        m->begun_usec = now_usec;
-        m->begun_bytes = i->binding.outside_bytes;
-        m->logged = i->binding.outside_bytes >= MOVE_LOGGED_BYTES;
-        pace_init(&m->pace, pressure.recent);
-        if (!m->logged)
-                return;
-        (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
-        journal_log(&b->host->journal, LOG_INFO, &fields, "%s: moving %.1f MiB to node %s, %s",
-                    i->name, (double)i->binding.outside_bytes / (1 << 20), nodes,
-                    step_moves_at_once(i->binding.placement.migrate, i->memory_known) ? "at once"
-                                                                                      : "gently");
-}
-
-/* To be called before a slice: once a second it reads how long the instance's tasks had to wait,
- * and sets the rate. */
-static void migration_follow_pressure(const Binder *b, Instance *i, uint64_t now_usec) {
-        Migration *m = &i->binding.migration;
-        const uint64_t window = now_usec - m->window_usec;
-        Pressure pressure;
-
-        if (!m->pressure_known || window < PACE_WINDOW_USEC)
-                return;
-        m->pressure_known = read_pressure(b, i, &pressure) == 0;
-        if (!m->pressure_known || pressure.total_usec < m->waited_usec)
-                return;
-        pace_note(&m->pace, (double)(pressure.total_usec - m->waited_usec) / (double)window);
-        migration_begin_window(m, &pressure, now_usec);
-        rate_change(&i->binding.rate, pace_rate(&m->pace, i->binding.placement.rate_bytes_per_sec),
-                    now_usec);
 }
 
 void move_progress_add(const Binder *b, Instance *i, uint64_t bytes) {
@@ -145,14 +89,12 @@ void move_progress_describe(const Instance *i, uint64_t now_usec, Text *text) {
 }
 
 void move_progress_end(const Binder *b, Instance *i, bool bound_logged, uint64_t now_usec) {
-        const JournalFields fields = { .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .message_id = JOURNAL_MOVED };
         _cleanup_text_ Text text = { 0 };
 
         if (i->binding.migration.logged && !bound_logged) {
                 move_progress_describe(i, now_usec, &text);
-                journal_log(&b->host->journal, LOG_INFO, &fields, "%s: %s", i->name,
+                journal_log(&b->host->journal, LOG_INFO,
+                            &INSTANCE_FIELDS(i, .message_id = JOURNAL_MOVED), "%s: %s", i->name,
                             text.data ? text.data : "");
         }
         i->binding.migration = (Migration){ 0 };
@@ -306,6 +248,10 @@ static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
 /* --- passes --- */
 
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
+        const bool at_once = step_moves_at_once(i->binding.placement.migrate, i->memory_known);
+        Migration *m = &i->binding.migration;
+        char nodes[ID_SET_LIST_MAX];
+        Pressure pressure = { 0 };
         int r;
 
         i->binding.by = MOVE_PULL;
@@ -315,10 +261,25 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.missed = false;
         i->binding.mover_process = 0;
         i->binding.counted = (MoverCounters){ 0 };
-        migration_note_pass(b, i, now_usec);
+        m->pressure_known = read_pressure(b, i, &pressure) == 0;
+        migration_begin_window(m, &pressure, now_usec);
+        if (!m->under_way) { /* the first pass of a migration */
+                m->under_way = true;
+                m->begun_usec = now_usec;
+                m->begun_bytes = i->binding.outside_bytes;
+                m->logged = i->binding.outside_bytes >= MOVE_LOGGED_BYTES;
+                pace_init(&m->pace, pressure.recent);
+                (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
+                if (m->logged)
+                        journal_log(&b->host->journal, LOG_INFO,
+                                    &INSTANCE_FIELDS(i, .message_id = JOURNAL_MOVING),
+                                    "%s: moving %.1f MiB to node %s, %s", i->name,
+                                    mib(i->binding.outside_bytes), nodes,
+                                    at_once ? "at once" : "gently");
+        }
         rate_init(&i->binding.rate, move_rate_in_force(i), now_usec);
         i->binding.due_usec = now_usec;
-        if (!step_moves_at_once(i->binding.placement.migrate, i->memory_known)) {
+        if (!at_once) {
                 if (!begin_process(b, i))
                         end_move_pass(b, i, true, now_usec);
                 return;
@@ -332,37 +293,6 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
                             strerror(-r));
         if (r <= 0)
                 end_move_pass(b, i, false, now_usec);
-}
-
-/* Moves one piece. 1: continue; 0: the pass is complete; negative errno: it cannot continue;
- * -EAGAIN: the worker is busy with it. */
-static int move_piece(const Binder *b, Instance *i) {
-        const MoverCounters before = i->binding.counted;
-        uint64_t bytes, own;
-        int r;
-
-        r = room_choose_node(b->placing, i, &i->binding.walk.target);
-        if (r < 0)
-                return r;
-        r = worker_move(b->host->workers, i->members[i->binding.mover_process].handle,
-                        &i->binding.walk, &i->binding.placement.nodes, &i->binding.placement.cpus,
-                        &i->binding.counted, &bytes);
-        rate_take(&i->binding.rate, bytes);
-        own = i->binding.counted.moved_bytes - before.moved_bytes;
-        i->binding.outside_bytes -= own < i->binding.outside_bytes ? own : i->binding.outside_bytes;
-        move_progress_add(b, i,
-                          own + i->binding.counted.shared_moved_bytes - before.shared_moved_bytes);
-        if (r > 0)
-                return 1;
-        /* The process executed another program: its memory is new, so walk it from the start. */
-        if (r == -ESTALE && i->binding.execs++ < EXECS_MAX && begin_walk(b, i))
-                return 1;
-        if (r < 0 && r != -ESRCH && r != -ESTALE && r != -EHOSTDOWN)
-                return r; /* others of its processes have no chance either */
-        if (r == -EHOSTDOWN)
-                note_missed(b, i, r);
-        i->binding.mover_process++;
-        return begin_process(b, i) ? 1 : 0;
 }
 
 /* Sweeps each process, one node at a time. */
@@ -406,8 +336,42 @@ void move_sweep(const Binder *b, Instance *i, uint64_t now_usec) {
         sweep_slice(b, i);
 }
 
+/* Moves one piece. 1: continue; 0: the pass is complete; negative errno: it cannot continue;
+ * -EAGAIN: the worker is busy with it. */
+static int move_piece(const Binder *b, Instance *i) {
+        const MoverCounters before = i->binding.counted;
+        uint64_t bytes, own;
+        int r;
+
+        r = room_choose_node(b->placing, i, &i->binding.walk.target);
+        if (r < 0)
+                return r;
+        r = worker_move(b->host->workers, i->members[i->binding.mover_process].handle,
+                        &i->binding.walk, &i->binding.placement.nodes, &i->binding.placement.cpus,
+                        &i->binding.counted, &bytes);
+        rate_take(&i->binding.rate, bytes);
+        own = i->binding.counted.moved_bytes - before.moved_bytes;
+        i->binding.outside_bytes -= own < i->binding.outside_bytes ? own : i->binding.outside_bytes;
+        move_progress_add(b, i,
+                          own + i->binding.counted.shared_moved_bytes - before.shared_moved_bytes);
+        if (r > 0)
+                return 1;
+        /* The process executed another program: its memory is new, so walk it from the start. */
+        if (r == -ESTALE && i->binding.execs++ < EXECS_MAX && begin_walk(b, i))
+                return 1;
+        if (r < 0 && r != -ESRCH && r != -ESTALE && r != -EHOSTDOWN)
+                return r; /* others of its processes have no chance either */
+        if (r == -EHOSTDOWN)
+                note_missed(b, i, r);
+        i->binding.mover_process++;
+        return begin_process(b, i) ? 1 : 0;
+}
+
 void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
+        Migration *m = &i->binding.migration;
+        const uint64_t window = now_usec - m->window_usec;
         uint64_t rate, wait;
+        Pressure pressure;
         int r;
 
         i->binding.at_worker = false;
@@ -419,7 +383,18 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
                 sweep_slice(b, i);
                 return;
         }
-        migration_follow_pressure(b, i, now_usec);
+        /* Once a second: how long did the instance's tasks have to wait? That sets the rate. */
+        if (m->pressure_known && window >= PACE_WINDOW_USEC) {
+                m->pressure_known = read_pressure(b, i, &pressure) == 0;
+                if (m->pressure_known && pressure.total_usec >= m->waited_usec) {
+                        pace_note(&m->pace,
+                                  (double)(pressure.total_usec - m->waited_usec) / (double)window);
+                        migration_begin_window(m, &pressure, now_usec);
+                        rate_change(&i->binding.rate,
+                                    pace_rate(&m->pace, i->binding.placement.rate_bytes_per_sec),
+                                    now_usec);
+                }
+        }
         /* For the guard: a pass may begin and end between two of its readings. */
         rate = move_rate_in_force(i);
         if (rate > i->binding.pull_peak_bytes_per_sec)
@@ -443,14 +418,4 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
                             "the pass over the memory of %s ended early: %s", i->name,
                             strerror(-r));
         end_move_pass(b, i, r == 0, now_usec);
-}
-
-Instance *move_next(const Binder *b, uint64_t now_usec) {
-        Instance *next = NULL;
-
-        REGISTRY_FOREACH(i, b->registry)
-        if (i->binding.state == INSTANCE_MOVING && i->binding.due_usec <= now_usec &&
-            (!next || i->binding.due_usec < next->binding.due_usec))
-                next = i;
-        return next;
 }

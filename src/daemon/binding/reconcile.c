@@ -10,7 +10,6 @@
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/world/binding.h"
 
 /* --- the log --- */
 
@@ -45,14 +44,12 @@ void reconcile_log_found(Binder *b) {
 /* Logs that the instance has reached a final step. `first`: it is bound for the first time. */
 static void reconcile_log_final(const Binder *b, const Instance *i, bool first, uint64_t now_usec) {
         const Verdict v = reconcile_verdict(b, i);
-        const JournalFields fields = {
-                .instance = i->name,
-                .policy = i->policy->name,
-                .message_id = v.state == INSTANCE_BOUND     ? JOURNAL_BOUND
-                              : v.state == INSTANCE_REFUSED ? JOURNAL_REFUSED
-                                                            : JOURNAL_PARTLY,
-                .reason = v.code,
-        };
+        const JournalFields fields =
+                INSTANCE_FIELDS(i,
+                                .message_id = v.state == INSTANCE_BOUND     ? JOURNAL_BOUND
+                                              : v.state == INSTANCE_REFUSED ? JOURNAL_REFUSED
+                                                                            : JOURNAL_PARTLY,
+                                .reason = v.code);
         static const char by_affinity[] = "; bound by affinity, because ";
         const char *why = i->binding.means.why;
         char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
@@ -251,16 +248,14 @@ bool method_follow(const Binder *b, Instance *i, uint64_t now_usec) {
 /* So long after its start a process may still map its huge pages. */
 #define HUGE_YOUNG_SECONDS 60.0
 
+/* A pass of the mover is not made for less memory of files outside. */
+#define FILES_LEAST_BYTES (UINT64_C(16) << 20)
+
+/* Delay before a plan that failed because memory could not be allocated is tried again. */
+#define REPLAN_USEC (UINT64_C(1000) * 1000)
+
 /* With a backend that answers at once; a step without effect is tried three times. */
 enum { STEPS_AT_ONCE_MAX = 8 };
-
-/* Is its final step left alone for now? A pass walks the whole process, which is not worth it for a
- * few pages or for pages that do not move. */
-static bool final_is_left_alone(const Instance *i, StepKind next, uint64_t now_usec) {
-        return (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
-               step_is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
-               i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
-}
 
 /* Takes the step over, notes and logs a final one, and returns what is to be done. */
 static InstanceAction step_enter(Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
@@ -306,56 +301,17 @@ static InstanceAction step_enter(Binder *b, Instance *i, const Step *step, uint6
         return action;
 }
 
-/* Its placement is the planned one, reduced to what the operator and the admin of its unit allow.
- */
-static void choose_placement(const Binder *b, Instance *i) {
-        Placement p;
-
-        (void)instance_take(i, WORK_PLACE);
-        p = i->planned.placement;
-        if (undo_release_note_asked(b->undo, i)) {
-                p.nodes = (NodeSet){ 0 };
-                p.cpus = (CpuSet){ 0 };
-                p.reason = undo_release_explain(b->undo);
-        }
-        i->binding.own_refuses = undo_apply_admin_limits(b->undo, i, &p);
-        undo_release_check(b->undo, i);
-        if (instance_take(i, WORK_RECORD)) /* its release has just begun */
-                (void)binding_enter(b, i, EVENT_RECORD, clock_monotonic_usec());
-        if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
-            p.memory != i->binding.placement.memory) {
-                binding_end_widening(i);
-                i->binding.migration = (Migration){ 0 };
-                i->binding.pulled = false;
-                i->binding.progress = (Progress){ 0 };
-                i->binding.mems_drift = (Drift){ 0 };
-        }
-        if (!id_set_equal(&p.cpus, &i->binding.placement.cpus)) {
-                i->binding.threads_known = false; /* counted against the former CPUs */
-                binding_reset_cpus(i);
-        }
-        i->binding.placement = p;
-        binding_adopt_record(i);
-}
-
 /* -ESRCH: the instance has ended. */
-static int observe(const Binder *b, Instance *i) {
-        _cleanup_groups_ Groups open = GROUPS_NONE;
+static int instance_observe(const Binder *b, Instance *i) {
+        _cleanup_groups_ BindingGroups groups = GROUPS_NONE;
         int r;
 
         scope_follow(b->registry, i);
-        r = groups_open(b, i, &open);
-        const BindingGroups groups = { .group_fd = open.group_fd,
-                                       .cpuset_fd = open.cpuset_fd,
-                                       .cpuset_path = open.cpuset_path,
-                                       .group_path = open.group_path,
-                                       .unit_path = open.unit_path,
-                                       .suspect = i->binding.observed.intruder
-                                                          ? i->binding.observed.intruder
-                                                          : b->host->intruder };
-
+        r = groups_open(b, i, &groups);
         if (r < 0)
                 return r;
+        groups.suspect =
+                i->binding.observed.intruder ? i->binding.observed.intruder : b->host->intruder;
         r = i->binding.threads_known
                     ? binding_reload_groups(&b->host->topology, &b->host->sysroot, i->members,
                                             i->n_members, &groups, &i->binding.observed)
@@ -367,9 +323,9 @@ static int observe(const Binder *b, Instance *i) {
         i->binding.observed_known = true;
         if (i->binding.observed.intruder)
                 b->host->intruder = i->binding.observed.intruder;
-        drift_watch(b, i, open.cpuset_fd);
-        observe_memory(b, i, open.group_fd);
-        limit_observe(i, i->binding.observed.alone ? open.group_fd : -EBADF);
+        drift_watch(b, i, groups.cpuset_fd);
+        observe_memory(b, i, groups.group_fd);
+        limit_observe(i, i->binding.observed.alone ? groups.group_fd : -EBADF);
         return 0;
 }
 
@@ -411,6 +367,7 @@ static void step_input_add_pools(const Binder *b, Instance *i, StepInput *in) {
 static Step step_plan(const Binder *b, Instance *i, uint64_t now_usec) {
         Reason cannot_code;
         const char *cannot = bind_refuses(b, i, &cannot_code);
+        const uint64_t files_outside = i->binding.mapped_outside_bytes;
         StepInput in = {
                 .placement = &i->binding.placement,
                 .binding = &i->binding.observed,
@@ -458,7 +415,9 @@ static Step step_plan(const Binder *b, Instance *i, uint64_t now_usec) {
                 in.has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
         }
         step_input_add_pools(b, i, &in);
-        move_progress_note_files(b, i, &in);
+        in.file_pull_wanted = binding_may_change(b, i) &&
+                              files_outside >= i->binding.mapped_left_bytes + FILES_LEAST_BYTES;
+        in.files_follow = files_outside >= FILES_LEAST_BYTES && binding_narrowing_takes_files(b, i);
         i->binding.fits = in.fits;
         in.pulled = i->binding.pulled = (i->binding.pulled || step_was_pulled(&in)) &&
                                         id_set_is_empty(&i->binding.guard.extra);
@@ -472,20 +431,18 @@ static Step step_plan(const Binder *b, Instance *i, uint64_t now_usec) {
 /* Observes the instance and carries out the next step. True: the step is complete, reconcile again
  * at once. */
 static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
-        const JournalFields fields = { .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .reason = REASON_STATE_UNREADABLE };
         Reason failure;
         Step step;
-        int r = observe(b, i);
+        int r = instance_observe(b, i);
 
         if (r == -ESRCH)
                 return false; /* its exit event or the next scan removes it */
         if (r < 0) {
                 binding_set_failure(i, REASON_STATE_UNREADABLE, "its state cannot be read: %s",
                                     strerror(-r));
-                journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s", i->name,
-                            i->binding.failure ? i->binding.failure : strerror(-r));
+                journal_log(&b->host->journal, LOG_WARNING,
+                            &INSTANCE_FIELDS(i, .reason = REASON_STATE_UNREADABLE), "%s: %s",
+                            i->name, i->binding.failure ? i->binding.failure : strerror(-r));
                 return false;
         }
         if (method_follow(b, i, now_usec))
@@ -506,7 +463,11 @@ static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
         if (failure == REASON_STATE_UNREADABLE || failure == REASON_NO_MEMORY ||
             (failure == REASON_OBSERVE && binding_may_change(b, i)))
                 binding_clear_failure(i);
-        if (final_is_left_alone(i, step.kind, now_usec))
+        /* A final step is left alone for a while: a pass walks the whole process, which is not
+         * worth it for a few pages or for pages that do not move. */
+        if ((step.kind == STEP_PULL || step.kind == STEP_SETTLE || step.kind == STEP_SWEEP) &&
+            step_is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
+            i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES)
                 return false;
         switch (step_enter(b, i, &step, now_usec)) {
         case ACTION_REPORT:
@@ -535,6 +496,7 @@ static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
 static void instance_begin(Binder *b, Instance *i, uint64_t now_usec) {
         const Step blind = { .kind = STEP_SET_CPUS, .reason = "" };
         StepInput in;
+        Placement p;
         int r;
 
         /* A place is kept once it is given: it is chosen when all are known. */
@@ -547,11 +509,39 @@ static void instance_begin(Binder *b, Instance *i, uint64_t now_usec) {
                 i->binding.due_usec = now_usec + STORAGE_POLL_USEC;
                 return;
         }
-        if (r < 0) {
-                binding_await_plan(i, now_usec);
+        if (r < 0) { /* its present binding stays */
+                binding_set_failure(i, REASON_NO_MEMORY,
+                                    "the daemon has no memory to plan its place; it tries again");
+                i->binding.due_usec = now_usec + REPLAN_USEC;
                 return;
         }
-        choose_placement(b, i);
+        /* Its placement is the planned one, reduced to what the operator and the admin of its unit
+         * allow. */
+        (void)instance_take(i, WORK_PLACE);
+        p = i->planned.placement;
+        if (undo_release_note_asked(b->undo, i)) {
+                p.nodes = (NodeSet){ 0 };
+                p.cpus = (CpuSet){ 0 };
+                p.reason = undo_release_explain(b->undo);
+        }
+        i->binding.own_refuses = undo_apply_admin_limits(b->undo, i, &p);
+        undo_release_check(b->undo, i);
+        if (instance_take(i, WORK_RECORD)) /* its release has just begun */
+                (void)binding_enter(b, i, EVENT_RECORD, clock_monotonic_usec());
+        if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
+            p.memory != i->binding.placement.memory) {
+                binding_end_widening(i);
+                i->binding.migration = (Migration){ 0 };
+                i->binding.pulled = false;
+                i->binding.progress = (Progress){ 0 };
+                i->binding.mems_drift = (Drift){ 0 };
+        }
+        if (!id_set_equal(&p.cpus, &i->binding.placement.cpus)) {
+                i->binding.threads_known = false; /* counted against the former CPUs */
+                binding_reset_cpus(i);
+        }
+        i->binding.placement = p;
+        binding_adopt_record(i);
         if (i->binding.own_refuses && i->undo.record && i->undo.record->releasing)
                 return;
         bind_check_start(b, i);
@@ -598,7 +588,7 @@ static bool has_time(uint64_t begun_usec) {
  * between. */
 void reconcile_due(Binder *b, uint64_t now_usec) {
         const size_t n = b->registry->n_instances, first = n > 0 ? b->next_due % n : 0;
-        Instance *mover;
+        Instance *mover = NULL;
 
         for (int crowd = 0; crowd < 2; crowd++)
                 for (size_t k = 0; k < b->registry->n_instances && has_time(now_usec); k++) {
@@ -612,7 +602,11 @@ void reconcile_due(Binder *b, uint64_t now_usec) {
                         b->next_due = at + 1;
                         reconcile(b, i, now_usec);
                 }
-        mover = move_next(b, now_usec);
+        /* The one that has waited longest moves memory next, so that none starves another. */
+        REGISTRY_FOREACH(i, b->registry)
+        if (i->binding.state == INSTANCE_MOVING && i->binding.due_usec <= now_usec &&
+            (!mover || i->binding.due_usec < mover->binding.due_usec))
+                mover = i;
         if (mover)
                 reconcile(b, mover, now_usec);
 }

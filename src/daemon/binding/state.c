@@ -12,9 +12,6 @@
 #define SOON_USEC (UINT64_C(20) * 1000)
 #define SETTLE_USEC (UINT64_C(1000) * 1000)
 
-/* Delay before a plan that failed because memory could not be allocated is tried again. */
-#define REPLAN_USEC (UINT64_C(1000) * 1000)
-
 void binding_end_kernel_moves(Instance *i) {
         free(i->binding.kernel.list);
         i->binding.kernel = (KernelMoves){ 0 };
@@ -135,12 +132,6 @@ void binding_set_failure(Instance *i, Reason code, const char *format, ...) {
         if (vasprintf(&i->binding.failure, format, args) < 0)
                 i->binding.failure = NULL;
         va_end(args);
-}
-
-void binding_await_plan(Instance *i, uint64_t now_usec) {
-        binding_set_failure(i, REASON_NO_MEMORY,
-                            "the daemon has no memory to plan its place; it tries again");
-        i->binding.due_usec = now_usec + REPLAN_USEC;
 }
 
 void binding_end(Instance *i) {

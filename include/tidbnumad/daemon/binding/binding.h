@@ -7,6 +7,7 @@
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/state.h"
 #include "tidbnumad/plan/step.h"
+#include "tidbnumad/world/binding.h"
 
 /* Counters of one policy, at the same index as the policy. */
 typedef struct PolicyCounters {
@@ -94,9 +95,6 @@ void binding_end_widening(Instance *instance);
 /* Keeps the failure's sentence and its code for status. */
 void binding_set_failure(Instance *instance, Reason code, const char *format, ...) _printf_(3, 4);
 
-/* There was no memory to plan the instance: its present binding stays, and the plan is repeated
- * soon. */
-void binding_await_plan(Instance *instance, uint64_t now_usec);
 void binding_clear_failure(Instance *instance);
 
 /* Carries out binding steps through the backend, and handles its answers. */
@@ -164,26 +162,19 @@ unsigned drift_repairs(const Drift *drift, uint64_t now_usec);
  * drift_start(). */
 void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_usec);
 
-/* The control groups from which the state of an instance is read. */
-
-typedef struct Groups {
-        int group_fd;     /* for its members and its memory: the unit on v2, the group of the memory
-                             controller on v1; -EBADF: none of its own */
-        char *group_path; /* on v1 its path in the memory hierarchy; owned */
-        int cpuset_fd;    /* with the cpuset that applies to it: the unit's on v2, with cgroup1 our
-                             directory; -EBADF: none */
-        char *unit_path;  /* v2: the path of the unit; NULL: none; owned */
-        char *cpuset_path; /* cgroup1: the path that its processes have in it; owned */
-} Groups;
+/* The control groups from which the state of an instance is read. The descriptors and the paths are
+ * the caller's, who closes the groups. */
 
 #define GROUPS_NONE                                                                                \
-        (Groups) {                                                                                 \
+        (BindingGroups) {                                                                          \
                 .group_fd = -EBADF, .cpuset_fd = -EBADF                                            \
         }
 
-/* -ESRCH: the unit is gone. */
-int groups_open(const Binder *b, Instance *instance, Groups *ret);
-void groups_close(Groups *groups);
+/* `group_fd`: for its members and its memory, the unit on v2, the group of the memory controller on
+ * v1; -EBADF: none of its own. `cpuset_fd`: with the cpuset that applies to it, the unit's on v2,
+ * with cgroup1 our directory; -EBADF: none. -ESRCH: the unit is gone. */
+int groups_open(const Binder *b, Instance *instance, BindingGroups *ret);
+void groups_close(BindingGroups *groups);
 #define _cleanup_groups_ _cleanup_(groups_close)
 
 /* The full-node guard watches the nodes of strict bindings, widens a binding before its nodes are
@@ -241,10 +232,6 @@ void move_begin(const Binder *b, Instance *instance, uint64_t now_usec);
  * `due_usec`. */
 void move_slice(const Binder *b, Instance *instance, uint64_t now_usec);
 
-/* The instance that is next to move memory: the one that has waited longest among those that are
- * due, so that none starves another. NULL: none. */
-Instance *move_next(const Binder *b, uint64_t now_usec);
-
 /* Calls migrate_pages(2) for each process and each node that still holds anonymous memory of the
  * instance. `moving` until all calls have returned. */
 void move_sweep(const Binder *b, Instance *instance, uint64_t now_usec);
@@ -258,9 +245,6 @@ void move_sweep(const Binder *b, Instance *instance, uint64_t now_usec);
 /* Reads where the memory is located, and notes how much of files and shared memory the last pass
  * has left. */
 void observe_memory(const Binder *b, Instance *instance, int cgroup_fd);
-
-/* Sets the input of the next step about files and shared memory outside the nodes. */
-void move_progress_note_files(const Binder *b, const Instance *instance, StepInput *in);
 
 /* Counts bytes after each piece of a pass. */
 void move_progress_add(const Binder *b, Instance *instance, uint64_t bytes);

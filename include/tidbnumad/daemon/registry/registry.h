@@ -500,10 +500,10 @@ typedef struct Registry {
              (size_t)(i##_at - (registry)->instances) < (registry)->n_instances && (i = *i##_at);  \
              i##_at++)
 
-/* The subject of a message about an instance. */
-#define INSTANCE_FIELDS(i)                                                                         \
+/* The subject of a message about an instance, and further fields of the message. */
+#define INSTANCE_FIELDS(i, ...)                                                                    \
         (JournalFields) {                                                                          \
-                .instance = (i)->name, .policy = (i)->policy->name                                 \
+                .instance = (i)->name, .policy = (i)->policy->name, __VA_ARGS__                    \
         }
 
 /* The instance that the process belongs to, or NULL. */
