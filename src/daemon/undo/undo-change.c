@@ -449,41 +449,6 @@ static char *glob_escape(const char *name) {
         return text.error < 0 ? NULL : TAKE_PTR(text.data);
 }
 
-static int policy_of_record(const UndoRecord *record, const NodeSet *nodes, const CpuSet *cpus,
-                            Policy *ret) {
-        bool by_affinity = record->cpus.ours.n == 0;
-
-        for (size_t i = 0; i < record->n_processes; i++)
-                by_affinity &= !record->processes[i].cpuset;
-        *ret = (Policy){
-                .max_instances = UINT32_MAX,
-                .place = { .count = 1, .nodes = *nodes, .share = SHARE_SHARED },
-                .cpus = { .choice = CPUS_LIST, .list = *cpus },
-                /* Without memory nodes it may have been `none`, `preferred`, or not yet bound. */
-                .memory = record->mems.ours.n > 0 ? MEMORY_BIND : MEMORY_NONE,
-                .memory_limit = undo_record_limit_last(record),
-                .migrate = MIGRATE_NONE,
-                .rate_bytes_per_sec = RATE_BYTES_PER_SEC,
-                .backend = by_affinity ? POLICY_BACKEND_AFFINITY : POLICY_BACKEND_AUTO,
-                .adopted = true,
-                .name = strdup(record->instance),
-                .file = strdup(""),
-                .match = { .containers = CONTAINERS_INCLUDED }, /* it was bound */
-        };
-        if (!ret->name || !ret->file)
-                return -ENOMEM;
-        if (record->unit) {
-                ret->match.unit = glob_escape(record->unit);
-                return ret->match.unit ? 0 : -ENOMEM;
-        }
-        ret->match.ids = calloc(record->n_processes, sizeof(*ret->match.ids));
-        if (!ret->match.ids)
-                return -ENOMEM;
-        for (size_t i = 0; i < record->n_processes; i++)
-                ret->match.ids[ret->match.n_ids++] = record->processes[i].id;
-        return 0;
-}
-
 int undo_make_policies(const Undoing *undo, PolicySet *ret) {
         const Topology *topology = &undo->host->topology;
         const CpuSet online = topology_cpus(topology);
@@ -497,6 +462,8 @@ int undo_make_policies(const Undoing *undo, PolicySet *ret) {
                 const UndoRecord *record = undo->records.records[i];
                 const IdSet last = undo_values_last(record->cpus.ours.n > 0 ? &record->cpus.ours
                                                                             : &record->given);
+                Policy *p = &set.policies[set.n_policies];
+                bool by_affinity = record->cpus.ours.n == 0;
                 CpuSet cpus;
                 NodeSet nodes;
 
@@ -505,8 +472,33 @@ int undo_make_policies(const Undoing *undo, PolicySet *ret) {
                 nodes = topology_nodes_of(topology, &cpus);
                 if (id_set_is_empty(&nodes) || (!record->unit && record->n_processes == 0))
                         continue;
-                if (policy_of_record(record, &nodes, &cpus, &set.policies[set.n_policies++]) < 0)
+                for (size_t k = 0; k < record->n_processes; k++)
+                        by_affinity &= !record->processes[k].cpuset;
+                set.n_policies++;
+                *p = (Policy){
+                        .max_instances = UINT32_MAX,
+                        .place = { .count = 1, .nodes = nodes, .share = SHARE_SHARED },
+                        .cpus = { .choice = CPUS_LIST, .list = cpus },
+                        /* Without memory nodes it may have been `none`, `preferred`, or not yet
+                         * bound. */
+                        .memory = record->mems.ours.n > 0 ? MEMORY_BIND : MEMORY_NONE,
+                        .memory_limit = undo_record_limit_last(record),
+                        .migrate = MIGRATE_NONE,
+                        .rate_bytes_per_sec = RATE_BYTES_PER_SEC,
+                        .backend = by_affinity ? POLICY_BACKEND_AFFINITY : POLICY_BACKEND_AUTO,
+                        .adopted = true,
+                        .name = strdup(record->instance),
+                        .file = strdup(""),
+                        .match = { .containers = CONTAINERS_INCLUDED }, /* it was bound */
+                };
+                if (record->unit)
+                        p->match.unit = glob_escape(record->unit);
+                else
+                        p->match.ids = calloc(record->n_processes, sizeof(*p->match.ids));
+                if (!p->name || !p->file || (!p->match.unit && !p->match.ids))
                         return -ENOMEM;
+                for (size_t k = 0; !record->unit && k < record->n_processes; k++)
+                        p->match.ids[p->match.n_ids++] = record->processes[k].id;
         }
         *ret = TAKE_STRUCT(set);
         return 0;

@@ -66,13 +66,18 @@ static void release_begin(UndoRelease *r, UndoRecord *record) {
         r->restore.undo = &r->undo->records;
 }
 
-static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bool asked) {
+static const char requested[] = "it was requested"; /* also while the daemon is paused */
+static const char ended[] = "its process has ended";
+
+void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
         UndoReleases *all = &undo->releases;
         UndoRelease *r;
 
+        if (!why)
+                return;
         for (size_t i = 0; i < all->n; i++)
                 if (all->list[i]->restore.record == record) {
-                        all->list[i]->asked |= asked;
+                        all->list[i]->asked |= why == requested;
                         releases_schedule(undo);
                         return;
                 }
@@ -83,7 +88,7 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
         }
         r->undo = undo;
         r->why = why;
-        r->asked = asked;
+        r->asked = why == requested;
         r->retry.due_usec = clock_monotonic_usec();
         release_begin(r, record);
         /* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
@@ -98,33 +103,7 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
         releases_schedule(undo);
 }
 
-void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
-        begin_release(undo, record, why, false);
-}
-
 /* --- one of them --- */
-
-static void release_finish(UndoRelease *r) {
-        Undoing *undo = r->undo;
-        UndoRecord *record = r->restore.record;
-        const JournalFields fields = { .instance = record->instance,
-                                       .message_id = JOURNAL_RELEASED };
-        const char *shortfall = r->restore.shortfall;
-
-        if (!shortfall && !undo_record_has_unit(record) &&
-            record->n_processes >= INSTANCE_PROCESSES_MAX)
-                shortfall = "further processes of it, which are not watched, keep the CPUs that "
-                            "they have inherited";
-        release_take_out(undo, r);
-        undo->releases.n_done++;
-        journal_log(
-                &undo->host->journal, LOG_INFO, &fields,
-                "%s is released, for %s: its CPUs and memory nodes are what they were before%s%s",
-                record->instance, r->why, shortfall ? "; " : "", shortfall ? shortfall : "");
-        undo_reset(undo, record);
-        host_queue(undo->host, HOST_WORK_TIDY | HOST_WORK_UNITS | HOST_WORK_PUBLISH);
-        undo_release_free(r);
-}
 
 static void release_failed(UndoRelease *r, int error, const char *message) {
         Undoing *undo = r->undo;
@@ -197,10 +176,15 @@ static bool release_masks_must_wait(const UndoRelease *r) {
 }
 
 static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
-        Backend *backend = &r->undo->host->backend;
+        Undoing *undo = r->undo;
+        UndoRecord *record = r->restore.record;
+        const JournalFields fields = { .instance = record->instance,
+                                       .message_id = JOURNAL_RELEASED };
+        Backend *backend = &undo->host->backend;
+        const char *shortfall;
 
         /* A write of another kind to the same unit or process is under way. */
-        if (r->restore.record->busy || release_awaits_late_write(r)) {
+        if (record->busy || release_awaits_late_write(r)) {
                 r->retry.due_usec = now_usec + SHOW_POLL_USEC;
                 return;
         }
@@ -234,7 +218,20 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
                 if (result < 0)
                         return;
         }
-        release_finish(r);
+        shortfall = r->restore.shortfall;
+        if (!shortfall && !undo_record_has_unit(record) &&
+            record->n_processes >= INSTANCE_PROCESSES_MAX)
+                shortfall = "further processes of it, which are not watched, keep the CPUs that "
+                            "they have inherited";
+        release_take_out(undo, r);
+        undo->releases.n_done++;
+        journal_log(
+                &undo->host->journal, LOG_INFO, &fields,
+                "%s is released, for %s: its CPUs and memory nodes are what they were before%s%s",
+                record->instance, r->why, shortfall ? "; " : "", shortfall ? shortfall : "");
+        undo_reset(undo, record);
+        host_queue(undo->host, HOST_WORK_TIDY | HOST_WORK_UNITS | HOST_WORK_PUBLISH);
+        undo_release_free(r);
 }
 
 /* --- all of them --- */
@@ -298,9 +295,6 @@ bool undo_release_note_asked(const Undoing *undo, Instance *i) {
         return i->undo.released;
 }
 
-static const char requested[] = "it was requested"; /* also while the daemon is paused */
-static const char ended[] = "its process has ended";
-
 /* Why the record is to be released; NULL: it is not. `i`: its instance; NULL: it has none. */
 static const char *release_reason(const Undoing *undo, const UndoRecord *record,
                                   const Instance *i) {
@@ -331,16 +325,9 @@ static const char *release_reason(const Undoing *undo, const UndoRecord *record,
         return i && undo_record_has_unit(record) ? i->binding.own_refuses : NULL;
 }
 
-static void release_if_due(Undoing *undo, UndoRecord *record, const Instance *i) {
-        const char *why = release_reason(undo, record, i);
-
-        if (why)
-                begin_release(undo, record, why, why == requested);
-}
-
 void undo_release_check(Undoing *undo, const Instance *i) {
         if (i->undo.record)
-                release_if_due(undo, i->undo.record, i);
+                undo_release_begin(undo, i->undo.record, release_reason(undo, i->undo.record, i));
 }
 
 void undo_release_note_left(Undoing *undo, const Instance *i) {
@@ -367,7 +354,7 @@ void undo_release_check_all(Undoing *undo) {
                     undo_prune(&undo->records, record))
                         undo_reset(undo, record);
                 else
-                        release_if_due(undo, record, its);
+                        undo_release_begin(undo, record, release_reason(undo, record, its));
         }
         releases_schedule(undo);
 }

@@ -134,7 +134,8 @@ void undo_end(Instance *instance);
 int undo_release_start(Undoing *undo);
 void undo_release_done(Undoing *undo);
 
-/* Begins a release, unless one is under way. `why`: a constant. */
+/* Begins a release, unless one is under way. `why`: a constant; NULL: there is no reason, and
+ * nothing is released. */
 void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why);
 
 /* Begins the release of a record for which there is a reason: its release was requested; no policy
