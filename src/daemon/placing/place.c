@@ -62,21 +62,6 @@ static NodeSet adopt(const Placing *placing, const CpuSet *cpus, const CpuSet *a
         return placement_adopted_nodes(&bound, &placing->reserved);
 }
 
-static NodeSet adopt_running(const Placing *placing, Instance *i) {
-        const PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
-        const Members members = instance_members(i, &placing->host->sysroot);
-        CpuSet cpus;
-        int r;
-
-        if (unit && unit->planned.known)
-                return unit->planned.placement.nodes;
-        /* Thread masks count for processes that ran before the daemon: the daemon has not bound a
-         * process that has just started. */
-        r = placing->host->ready ? members_read_unit_cpus(&members, &cpus)
-                                 : members_read_cpus(&members, &cpus);
-        return r < 0 ? (NodeSet){ 0 } : adopt(placing, &cpus, &i->allowed_cpus);
-}
-
 /* --- instances and units --- */
 
 /* Explicit nodes are not chosen among those that the admin has set on the unit, but reduced to
@@ -93,6 +78,9 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
         const UndoRecord *limit = undo_limit_of(i);
         const uint64_t now = clock_monotonic_usec();
         Assignment *p = &i->planned;
+        const PlannedUnit *unit;
+        CpuSet cpus;
+        int r;
 
         read_allowed(placing, i);
         /* An average over its whole life changes slowly, and each start of any instance makes a
@@ -113,8 +101,23 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                     !id_set_equal(&ret->allowed_nodes, &i->allowed_nodes))
                         ret->allowed_by = i->unit;
         }
-        if (!p->again)
-                ret->in_force = p->known ? p->placement.nodes : adopt_running(placing, i);
+        if (p->again)
+                return;
+        if (p->known) {
+                ret->in_force = p->placement.nodes;
+                return;
+        }
+        unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
+        if (unit && unit->planned.known) {
+                ret->in_force = unit->planned.placement.nodes;
+                return;
+        }
+        /* Thread masks count for processes that ran before the daemon: the daemon has not bound a
+         * process that has just started. */
+        r = placing->host->ready ? members_read_unit_cpus(&members, &cpus)
+                                 : members_read_cpus(&members, &cpus);
+        if (r >= 0)
+                ret->in_force = adopt(placing, &cpus, &i->allowed_cpus);
 }
 
 /* Two more reads of describe.c are made within it. */
@@ -177,13 +180,6 @@ void place_remove_unit(Placing *placing, PlannedUnit *unit) {
         for (size_t i = placing->n_units; i > 0; i--)
                 if (placing->units[i - 1] == unit)
                         ARRAY_REMOVE(placing->units, placing->n_units, i - 1);
-}
-
-bool place_take_change(PlannedUnit *unit) {
-        const bool changed = unit->replanned;
-
-        unit->replanned = false;
-        return changed;
 }
 
 /* --- effects of a plan --- */
@@ -351,26 +347,10 @@ void place_refresh(Placing *placing) {
         (void)plan_refresh(placing); /* it stays marked, and is tried with the next pass */
 }
 
-static int plan_alone(const Placing *placing, Instance *i) {
-        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
-        PlacementInput input = input_of(placing, &placing->host->policies);
-        PlacementInstance in;
-        int r;
-
-        place_input_fill(placing, i, &in);
-        input.instances = &in;
-        input.n_instances = 1;
-        r = placement_plan_build(&input, &plan);
-        if (r >= 0) {
-                if (assignment_take(placing, &i->planned, &in, &plan.choices[0]))
-                        instance_queue(i, WORK_PLACE);
-                assignment_note_refusal(i, &in, &plan.choices[0]);
-        }
-        host_queue(placing->host, HOST_WORK_OWNERS);
-        return r;
-}
-
 int place_ensure(Placing *placing, Instance *i) {
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+        PlacementInput input;
+        PlacementInstance in;
         int r;
 
         if (i->planned.known && !i->planned.again && placing->host->ready)
@@ -379,10 +359,22 @@ int place_ensure(Placing *placing, Instance *i) {
                 return -EAGAIN;
         if (!i->planned.known)
                 host_queue(placing->host, HOST_WORK_PLAN); /* the last plan may have left it out */
-        if (placing->host->ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
-                r = plan_alone(placing, i);
-        else
+        if (placing->host->ready &&
+            placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports)) {
+                input = input_of(placing, &placing->host->policies);
+                place_input_fill(placing, i, &in);
+                input.instances = &in;
+                input.n_instances = 1;
+                r = placement_plan_build(&input, &plan);
+                if (r >= 0) {
+                        if (assignment_take(placing, &i->planned, &in, &plan.choices[0]))
+                                instance_queue(i, WORK_PLACE);
+                        assignment_note_refusal(i, &in, &plan.choices[0]);
+                }
+                host_queue(placing->host, HOST_WORK_OWNERS);
+        } else {
                 r = plan_refresh(placing);
+        }
         return i->planned.known ? 0 : r < 0 ? r : -ESRCH;
 }
 

@@ -78,19 +78,17 @@ int huge_room_read(const Placing *placing, HugePools *ret) {
         return host->sysroot.live ? huge_pools_load(&host->sysroot, &host->topology, ret) : 0;
 }
 
-static bool is_bound_within(const Instance *i, const NodeSet *nodes) {
-        NodeSet mems = i->binding.observed.mems;
-
-        id_set_union(&mems, &i->binding.guard.extra);
-        return i->binding.placement.memory == MEMORY_BIND && i->binding.observed.cpuset &&
-               !id_set_is_empty(&mems) && id_set_is_subset(&mems, nodes);
-}
-
 void huge_room_add_others(const Placing *placing, const Instance *self, const NodeSet *nodes,
                           HugeNeed *need) {
-        REGISTRY_FOREACH(other, placing->registry)
-        if (other != self && is_bound_within(other, nodes))
-                huge_need_add_untouched(need, &other->huge);
+        REGISTRY_FOREACH(other, placing->registry) {
+                const InstanceBinding *its = &other->binding;
+                NodeSet mems = its->observed.mems;
+
+                id_set_union(&mems, &its->guard.extra);
+                if (other != self && its->placement.memory == MEMORY_BIND && its->observed.cpuset &&
+                    !id_set_is_empty(&mems) && id_set_is_subset(&mems, nodes))
+                        huge_need_add_untouched(need, &other->huge);
+        }
 }
 
 static bool huge_room_lacks_now(const Placing *placing, const Instance *i, const HugePools *pools,

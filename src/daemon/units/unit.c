@@ -128,23 +128,6 @@ static bool is_wanted(const UnitDesired *w) {
         return !id_set_is_empty(&w->cpus) || w->limit_bytes > 0;
 }
 
-static void unit_log_prepared(const Unit *u, const UnitDesired *w) {
-        char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
-        _cleanup_text_ Text what = { 0 };
-
-        (void)id_set_render_list(&w->cpus, cpus, sizeof(cpus));
-        (void)id_set_render_list(&w->mems, mems, sizeof(mems));
-        text_append(&what, "is prepared for its next start: ");
-        if (cpus[0])
-                text_appendf(&what, "CPUs %s, memory nodes %s", cpus,
-                             mems[0] ? mems : "as they are");
-        if (w->limit_bytes > 0)
-                text_appendf(&what, "%smemory limit %.0f MiB", cpus[0] ? ", " : "",
-                             (double)w->limit_bytes / (1 << 20));
-        if (what.error == 0)
-                unit_log(u, LOG_INFO, w, JOURNAL_PREPARED, what.data, w->reason);
-}
-
 /* All values are as desired. */
 static void unit_settle(Unit *u, const UnitDesired *w) {
         u->state = u->place.released ? "released" : is_wanted(w) ? "prepared" : "unprepared";
@@ -173,6 +156,8 @@ static void unit_call_failed(Unit *u, int error, const char *message) {
 
 static void on_written(int error, const char *message, void *userdata) {
         Unit *u = userdata;
+        char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
+        _cleanup_text_ Text what = { 0 };
         UnitDesired w;
 
         u->call = sd_bus_slot_unref(u->call);
@@ -183,35 +168,20 @@ static void on_written(int error, const char *message, void *userdata) {
         }
         w = unit_desired_make(u);
         (void)memcpy(u->place.now, u->next, sizeof(u->next));
-        if (is_wanted(&w))
-                unit_log_prepared(u, &w);
+        (void)id_set_render_list(&w.cpus, cpus, sizeof(cpus));
+        (void)id_set_render_list(&w.mems, mems, sizeof(mems));
+        text_append(&what, "is prepared for its next start: ");
+        if (cpus[0])
+                text_appendf(&what, "CPUs %s, memory nodes %s", cpus,
+                             mems[0] ? mems : "as they are");
+        if (w.limit_bytes > 0)
+                text_appendf(&what, "%smemory limit %.0f MiB", cpus[0] ? ", " : "",
+                             (double)w.limit_bytes / (1 << 20));
+        if (is_wanted(&w) && what.error == 0)
+                unit_log(u, LOG_INFO, &w, JOURNAL_PREPARED, what.data, w.reason);
         unit_settle(u, &w);
         if (u->again)
                 unit_reconcile(u);
-}
-
-static void unit_write(Unit *u) {
-        const UndoChange change = unit_change(u);
-        IdView values[N_UNIT_PROPERTIES] = { 0 };
-        UndoRecord *record;
-        int r = undo_note_idle(u->units->undo, u->place.name, u->place.label, u->place.now,
-                               u->sets[UNIT_LIMIT], &record);
-
-        if (r >= 0)
-                r = undo_before(u->units->undo, record, &change);
-        if (r < 0) {
-                unit_not_prepared(u, REASON_RECORD_UNWRITABLE, r,
-                                  "the original values cannot be saved");
-                return;
-        }
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                if (u->writes[i])
-                        values[i] = ID_VIEW(&u->next[i]);
-        r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
-        if (r < 0) {
-                unit_end_write(u, false);
-                unit_call_failed(u, r, "");
-        }
 }
 
 static bool unit_is_being_released(const Unit *u) {
@@ -222,9 +192,11 @@ static bool unit_is_being_released(const Unit *u) {
 
 void unit_decide(Unit *u) {
         UnitDesired w = { .reason = u->reason };
-        IdView wanted[N_UNIT_PROPERTIES] = { 0 };
-        const UndoRecord *record;
+        IdView wanted[N_UNIT_PROPERTIES] = { 0 }, values[N_UNIT_PROPERTIES] = { 0 };
+        UndoRecord *record;
+        UndoChange change;
         bool writes = false;
+        int r;
 
         if (!u->place.known || u->call || u->units->gathering || !host_enforces(u->units->host) ||
             unit_is_being_released(u))
@@ -261,26 +233,39 @@ void unit_decide(Unit *u) {
                 u->writes[i] = !id_view_equal(now, ID_VIEW(&u->next[i]));
                 writes |= u->writes[i];
         }
-        if (writes)
-                unit_write(u);
-        else
+        if (!writes) {
                 unit_settle(u, &w);
+                return;
+        }
+        change = unit_change(u);
+        r = undo_note_idle(u->units->undo, u->place.name, u->place.label, u->place.now,
+                           u->sets[UNIT_LIMIT], &record);
+        if (r >= 0)
+                r = undo_before(u->units->undo, record, &change);
+        if (r < 0) {
+                unit_not_prepared(u, REASON_RECORD_UNWRITABLE, r,
+                                  "the original values cannot be saved");
+                return;
+        }
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                if (u->writes[i])
+                        values[i] = ID_VIEW(&u->next[i]);
+        r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
+        if (r < 0) {
+                unit_end_write(u, false);
+                unit_call_failed(u, r, "");
+        }
 }
 
-/* --- giving back --- */
-
-bool unit_is_misused(const Unit *u, uint64_t now_usec) {
-        const Units *units = u->units;
-
-        if (u->place.released || u->active_since_usec == 0 || !unit_is_prepared(u) ||
-            now_usec < u->active_since_usec + MISUSED_USEC)
-                return false;
-        return !registry_has_unit(units->registry, u->place.name);
-}
-
-void unit_release(Unit *u) {
+void unit_scan(Unit *u) {
         UndoRecord *record = unit_record(u);
 
+        if (u->place.released || u->active_since_usec == 0 || !unit_is_prepared(u) ||
+            clock_monotonic_usec() < u->active_since_usec + MISUSED_USEC ||
+            registry_has_unit(u->units->registry, u->place.name)) {
+                unit_decide(u);
+                return;
+        }
         if (u->call)
                 return; /* the next scan retries it */
         u->place.released = true;
@@ -291,8 +276,7 @@ void unit_release(Unit *u) {
                 u, LOG_WARNING, NULL, NULL,
                 "was prepared, but for a minute no process in it has matched its policy",
                 "its original CPUs and memory nodes are restored, until policies are loaded again");
-        if (record)
-                undo_release_begin(u->units->undo, record, u->reason);
+        undo_release_begin(u->units->undo, record, u->reason);
 }
 
 /* --- reading --- */
@@ -307,32 +291,12 @@ static void unit_note_state(Unit *u, const char *active_state) {
                 u->state = "running";
 }
 
-/* A user's name is resolved only when it changes, because this may query a directory service. */
-static void unit_note_user(Unit *u, const BusUnit *read) {
-        Host *host = u->units->host;
-        char *user;
-
-        if (read->dynamic_user && read->user[0] == '\0') {
-                u->place.uid_known = false; /* the workers are started later */
-                return;
-        }
-        if (u->user && u->place.uid_known && strcmp(u->user, read->user) == 0)
-                return;
-        u->place.uid = 0;
-        u->place.uid_known =
-                read->user[0] == '\0' ||
-                worker_look_up_user(host->workers, &host->sysroot, read->user, &u->place.uid) == 0;
-        user = strdup(read->user);
-        if (!user)
-                return; /* read the user once more */
-        free(u->user);
-        u->user = user;
-}
-
 static void on_read(int error, const BusUnit *read, void *userdata) {
         Unit *u = userdata;
         const bool planned = u->place.known && u->place.loaded, uid_known = u->place.uid_known;
         const uid_t uid = u->place.uid;
+        Host *host = u->units->host;
+        char *user;
         bool failed;
 
         u->call = sd_bus_slot_unref(u->call);
@@ -345,7 +309,21 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
         u->place.loaded =
                 strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->place.name) == 0;
         unit_note_state(u, read->active_state);
-        unit_note_user(u, read);
+        /* A user's name is resolved only when it changes, because this may query a directory
+         * service. */
+        if (read->dynamic_user && read->user[0] == '\0') {
+                u->place.uid_known = false; /* the workers are started later */
+        } else if (!u->user || !u->place.uid_known || strcmp(u->user, read->user) != 0) {
+                u->place.uid = 0;
+                u->place.uid_known = read->user[0] == '\0' ||
+                                     worker_look_up_user(host->workers, &host->sysroot, read->user,
+                                                         &u->place.uid) == 0;
+                user = strdup(read->user);
+                if (user) { /* else the user is read once more */
+                        free(u->user);
+                        u->user = user;
+                }
+        }
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
                 id_view_convert(unit_property_of(read, i), ID_TARGET(&u->place.now[i]));
         unit_start_note(u, read);
@@ -353,7 +331,7 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
                 unit_start_revoke(u);
         u->place.known = true;
         if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid)
-                host_queue(u->units->host, HOST_WORK_PLAN);
+                host_queue(host, HOST_WORK_PLAN);
         if (u->again)
                 unit_reconcile(u);
         else
@@ -433,43 +411,17 @@ static const char *unit_lacks_huge_pages(const Unit *u, const Placement *p, Reas
         return huge_short;
 }
 
-/* Inside other CPUs or nodes than its start asks for, numactl, CPUAffinity= and the like fail, and
- * the service with them. */
-static void unit_desired_keep_startable(const Unit *u, UnitDesired *w) {
-        bool cpus_alone;
-        CpuSet cpus;
-        const char *why;
-
-        id_set_convert(&w->cpus, &cpus);
-        why = unit_start_refuses(u, &cpus, &w->mems, &cpus_alone);
-        if (!why)
-                return;
-        w->reason = why;
-        w->code = u->start_refused ? REASON_START_FAILED : REASON_START_LIMITS;
-        w->mems = (NodeSet){ 0 };
-        if (!cpus_alone)
-                w->cpus = (CpuSet){ 0 };
-}
-
 /* What others have set. */
 static IdView unit_own(const Unit *u, UnitProperty property) {
         return undo_record_own(unit_record(u), property, ID_VIEW(&u->place.now[property]));
 }
 
-/* Within whatever CPUs it starts: it needs none of them for this. A smaller limit of its own stays,
- * and what is prepared is not the reason why it failed. */
-static uint64_t unit_limit_of(const Unit *u, const Placement *p) {
-        const uint64_t limit = u->place.planned.limit_bytes;
-
-        return id_set_is_empty(&p->nodes) || u->start_refused ||
-                               unit_bytes(unit_own(u, UNIT_LIMIT)) <= limit
-                       ? 0
-                       : limit;
-}
-
 UnitDesired unit_desired_make(const Unit *u) {
         Units *units = u->units;
         UnitDesired w = { 0 };
+        const char *why;
+        bool cpus_alone;
+        CpuSet cpus;
         Placement p;
 
         if (undo_release_is_asked(units->host, u->place.label, u->place.name)) {
@@ -498,7 +450,10 @@ UnitDesired unit_desired_make(const Unit *u) {
         w.reason = p.reason;
         if (id_set_is_empty(&p.nodes))
                 return w;
-        w.limit_bytes = unit_limit_of(u, &p);
+        /* Within whatever CPUs it starts: it needs none of them for this. A smaller limit of its
+         * own stays, and what is prepared is not the reason why it failed. */
+        if (!u->start_refused && unit_bytes(unit_own(u, UNIT_LIMIT)) > u->place.planned.limit_bytes)
+                w.limit_bytes = u->place.planned.limit_bytes;
         if (sets_limits_alone(units))
                 return w;
         /* systemd writes a request into the drop-in 50-AllowedCPUs.conf and merges the sets of all
@@ -511,24 +466,30 @@ UnitDesired unit_desired_make(const Unit *u) {
                 return w;
         }
         w.cpus = p.cpus;
-        if (p.memory != MEMORY_BIND) {
-                unit_desired_keep_startable(u, &w);
+        if (p.memory == MEMORY_BIND)
+                w.reason = unit_lacks_huge_pages(u, &p, &w.code);
+        if (p.memory == MEMORY_BIND && !w.reason) {
+                w.reason = p.reason;
+                if (unit_has_room(u, &p)) {
+                        w.mems = topology_memory_nodes(&units->host->topology);
+                        id_set_intersect(&w.mems, &p.nodes);
+                } else {
+                        w.reason = "its nodes have too little room for a strict binding before it "
+                                   "starts: only its CPUs, until it runs and its memory is seen to "
+                                   "fit";
+                }
+        }
+        /* Inside other CPUs or nodes than its start asks for, numactl, CPUAffinity= and the like
+         * fail, and the service with them. */
+        id_set_convert(&w.cpus, &cpus);
+        why = unit_start_refuses(u, &cpus, &w.mems, &cpus_alone);
+        if (!why)
                 return w;
-        }
-        w.reason = unit_lacks_huge_pages(u, &p, &w.code);
-        if (w.reason) {
-                unit_desired_keep_startable(u, &w);
-                return w;
-        }
-        w.reason = p.reason;
-        if (unit_has_room(u, &p)) {
-                w.mems = topology_memory_nodes(&units->host->topology);
-                id_set_intersect(&w.mems, &p.nodes);
-        } else {
-                w.reason = "its nodes have too little room for a strict binding before it starts: "
-                           "only its CPUs, until it runs and its memory is seen to fit";
-        }
-        unit_desired_keep_startable(u, &w);
+        w.reason = why;
+        w.code = u->start_refused ? REASON_START_FAILED : REASON_START_LIMITS;
+        w.mems = (NodeSet){ 0 };
+        if (!cpus_alone)
+                w.cpus = (CpuSet){ 0 };
         return w;
 }
 
@@ -583,33 +544,13 @@ static void start_done(Start *start) {
         }
 }
 
-static void start_read_script(Start *start, const char *path) {
-        char *copy = start->n_files < FILES_MAX ? strdup(path) : NULL;
-        _cleanup_free_ char *text = NULL;
-        int r = start->n_files < FILES_MAX ? -ENOMEM : -E2BIG;
-
-        if (copy) {
-                start->files[start->n_files++] = copy;
-                r = worker_read_script(start->host->workers, &start->host->sysroot, path, false,
-                                       &text);
-        }
-        if (r >= 0) {
-                hash_text(&start->hash, text);
-                start_limits_add_script(&start->limits, text);
-        } else if (r != -ENOEXEC && r != -ENOENT && r != -ENOTDIR && r != -EINVAL) {
-                start_limits_add_unreadable(&start->limits);
-                start->unread |= r != -E2BIG;
-                start->late |= r == -ETIME;
-        }
-}
-
 void unit_start_note(Unit *u, const BusUnit *read) {
-        const Topology *topology = &u->units->host->topology;
+        Host *host = u->units->host;
         _cleanup_(start_done)
-                Start start = { .host = u->units->host, .hash = UINT64_C(14695981039346656037) };
+                Start start = { .host = host, .hash = UINT64_C(14695981039346656037) };
 
         start_limits_add_affinity(&start.limits, &read->affinity);
-        start_limits_add_numa(&start.limits, topology, read->numa_policy, &read->numa_mask,
+        start_limits_add_numa(&start.limits, &host->topology, read->numa_policy, &read->numa_mask,
                               read->affinity_from_numa);
         start_limits_add_command(&start.limits, read->exec, read->n_exec);
         for (size_t i = 0; i < read->n_exec; i++) {
@@ -620,9 +561,28 @@ void unit_start_note(Unit *u, const BusUnit *read) {
                 /* `/bin/bash -c '/data/tidb-4000/scripts/run_tidb.sh'`: a path may be a word, or in
                  * one. */
                 for (char *path = copy ? strtok_r(copy, WORD_ENDS, &rest) : NULL; path;
-                     path = strtok_r(NULL, WORD_ENDS, &rest))
-                        if (path[0] == '/')
-                                start_read_script(&start, path);
+                     path = strtok_r(NULL, WORD_ENDS, &rest)) {
+                        _cleanup_free_ char *text = NULL;
+                        int r = start.n_files < FILES_MAX ? -ENOMEM : -E2BIG;
+                        char *file;
+
+                        if (path[0] != '/')
+                                continue;
+                        file = start.n_files < FILES_MAX ? strdup(path) : NULL;
+                        if (file) {
+                                start.files[start.n_files++] = file;
+                                r = worker_read_script(host->workers, &host->sysroot, path, false,
+                                                       &text);
+                        }
+                        if (r >= 0) {
+                                hash_text(&start.hash, text);
+                                start_limits_add_script(&start.limits, text);
+                        } else if (r != -ENOEXEC && r != -ENOENT && r != -ENOTDIR && r != -EINVAL) {
+                                start_limits_add_unreadable(&start.limits);
+                                start.unread |= r != -E2BIG;
+                                start.late |= r == -ETIME;
+                        }
+                }
         }
         hash_file(&start.hash, read->fragment);
         /* Those of `systemctl set-property`, and ours, are not about its start. */
@@ -637,7 +597,7 @@ void unit_start_note(Unit *u, const BusUnit *read) {
         if (!start.late)
                 u->start_hash = start.hash;
         if (!start_limits_equal(&start.limits, &u->place.start))
-                host_queue(u->units->host, HOST_WORK_PLAN);
+                host_queue(host, HOST_WORK_PLAN);
         u->place.start = start.limits;
 }
 

@@ -326,9 +326,14 @@ void units_follow_event(Units *units) {
 }
 
 void units_follow_plan(Units *units) {
-        for (size_t i = 0; i < units->n_units; i++)
-                if (place_take_change(&units->units[i]->place))
-                        unit_decide(units->units[i]);
+        for (size_t i = 0; i < units->n_units; i++) {
+                Unit *u = units->units[i];
+
+                if (!u->place.replanned)
+                        continue;
+                u->place.replanned = false;
+                unit_decide(u);
+        }
 }
 
 void units_done(Units *units) {
@@ -358,21 +363,14 @@ void units_reload(Units *units) {
 }
 
 void units_scan(Units *units) {
-        const uint64_t now = clock_monotonic_usec();
         _cleanup_unit_patterns_ UnitPatterns p = { 0 };
         _cleanup_free_ char **globs = NULL;
         size_t n = 0, n_globs = 0;
 
         if (!units->subscribed || !units_enforce(units) || units->n_lists > 0)
                 return;
-        for (size_t i = 0; i < units->n_units; i++) {
-                Unit *u = units->units[i];
-
-                if (unit_is_misused(u, now))
-                        unit_release(u);
-                else
-                        unit_decide(u);
-        }
+        for (size_t i = 0; i < units->n_units; i++)
+                unit_scan(units->units[i]);
         /* Removes units that no policy matches any more, once their own values are restored. */
         for (size_t i = 0; i < units->n_units; i++) {
                 Unit *u = units->units[i];

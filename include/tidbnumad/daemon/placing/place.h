@@ -53,9 +53,6 @@ typedef struct Placing {
 int place_add_unit(Placing *placing, PlannedUnit *unit);
 void place_remove_unit(Placing *placing, PlannedUnit *unit);
 
-/* Has the unit's place changed since the last call? */
-bool place_take_change(PlannedUnit *unit);
-
 /* Makes sure that `planned` of the instance is known. Explicit nodes are assigned without a plan
  * for all instances: a storm of starts must not make one for each. -EAGAIN: the disk of its data is
  * being looked for; ask again soon. -ESRCH: no plan has it, as the registry does not. -ENOMEM. */

@@ -98,12 +98,9 @@ void unit_decide(Unit *unit);
 /* Takes the active state that systemd reports; "inactive" and "failed" reconcile the unit. */
 void unit_set_state(Unit *unit, const char *active_state);
 
-/* Releases the properties of a running unit whose processes do not match its policy, and remembers
- * the unit. */
-void unit_release(Unit *unit);
-
-/* Has it been active for a long time without any process that its policy matches? */
-bool unit_is_misused(const Unit *unit, uint64_t now_usec);
+/* As unit_decide(). But of a unit that has been active for a minute without any process that its
+ * policy matches, the properties are released, and it is left alone until policies are loaded. */
+void unit_scan(Unit *unit);
 
 /* Reads the unit again if its record was being released and is not any more. */
 void unit_note_release(Unit *unit);
