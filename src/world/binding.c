@@ -14,36 +14,6 @@
 /* What is bound now: the cpuset's effective sets, every thread's own mask, and the other
  * processes of the unit. */
 
-/* A cgroup that a service has created below its own (Delegate=) has the unit's properties if its
- * own cpuset files are empty. This function finds the cgroup nearest to the process that has a
- * cpuset. 1: `*ret_path`, owned by the caller, and its effective sets; 0: there is none; negative
- * errno. */
-static int inner_group_read(const Sysroot *sysroot, const ProcHandle *handle, const char *unit_path,
-                            char **ret_path, CpuSet *ret_cpus, NodeSet *ret_mems) {
-        const size_t length = strlen(unit_path);
-        _cleanup_free_ char *path = NULL;
-        int r = proc_cgroup_read(handle, &path);
-
-        if (r < 0)
-                return r;
-        while (strncmp(path, unit_path, length) == 0 && path[length] == '/') {
-                CpuSet cpus;
-                NodeSet mems;
-
-                r = cgroup_effective_read_of(sysroot, path, &cpus, &mems);
-                if (r == 0) {
-                        *ret_cpus = cpus;
-                        *ret_mems = mems;
-                        *ret_path = TAKE_PTR(path);
-                        return 1;
-                }
-                if (r != -EOPNOTSUPP) /* without a cpuset it follows the one above it */
-                        return r;
-                *strrchr(path, '/') = '\0';
-        }
-        return 0;
-}
-
 typedef struct Load {
         const Topology *topology;
         const Sysroot *sysroot;
@@ -103,24 +73,6 @@ static int load_thread(pid_t tid, void *userdata) {
 static int load_listed_thread(pid_t tid, void *userdata) {
         (void)load_thread(tid, userdata);
         return 0;
-}
-
-/* True: the former list of its threads has served. */
-static bool load_former_threads(Load *load, Member *member) {
-        const CpuSet last_cpus = load->last_cpus;
-        const Binding before = load->binding;
-
-        if (!member->handle->live || member->n_threads == 0 ||
-            ++member->n_listed > THREAD_LIST_USES ||
-            proc_count_threads(member->handle) != member->n_threads)
-                return false;
-        for (size_t i = 0; i < member->n_threads; i++)
-                if (load_thread(member->threads[i], load) != 0) {
-                        load->last_cpus = last_cpus;
-                        load->binding = before;
-                        return false;
-                }
-        return true;
 }
 
 static int check_neighbour(pid_t pid, void *userdata) {
@@ -187,6 +139,7 @@ int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t
 }
 
 static int load_groups(Load *load, const BindingGroups *groups) {
+        const size_t length = groups->unit_path ? strlen(groups->unit_path) : 0;
         Binding *b = &load->binding;
 
         b->mems = topology_nodes(load->topology);
@@ -211,17 +164,28 @@ static int load_groups(Load *load, const BindingGroups *groups) {
                         }
                 }
         }
-        /* The unit's own sets are no witness for processes in groups below it. */
+        /* The unit's own sets are no witness for processes in groups below it: a cgroup that a
+         * service has created below its own (Delegate=) has the unit's properties if its own cpuset
+         * files are empty. The cgroup nearest to the process that has a cpuset counts. */
         b->inner_cpus = b->cpus;
         b->inner_mems = b->mems;
         for (size_t i = 0; b->cpuset && groups->unit_path && i < load->n_members; i++) {
                 _cleanup_free_ char *path = NULL;
+                bool found = false;
                 CpuSet cpus;
                 NodeSet mems;
-                int r = inner_group_read(load->sysroot, load->members[i].handle, groups->unit_path,
-                                         &path, &cpus, &mems);
+                int r = proc_cgroup_read(load->members[i].handle, &path);
 
-                if (r == -ESRCH || r == 0)
+                while (r >= 0 && !found && strncmp(path, groups->unit_path, length) == 0 &&
+                       path[length] == '/') {
+                        r = cgroup_effective_read_of(load->sysroot, path, &cpus, &mems);
+                        found = r >= 0;
+                        if (r == -EOPNOTSUPP) { /* without a cpuset it follows the one above it */
+                                *strrchr(path, '/') = '\0';
+                                r = 0;
+                        }
+                }
+                if (r == -ESRCH || (r >= 0 && !found))
                         continue;
                 if (r < 0)
                         return r;
@@ -250,8 +214,21 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, Member *membe
                 Member *member = &members[i];
 
                 load.member = member->handle;
-                if (load_former_threads(&load, member))
-                        continue;
+                /* The former list of its threads serves while all of them are there. */
+                if (member->handle->live && member->n_threads > 0 &&
+                    ++member->n_listed <= THREAD_LIST_USES &&
+                    proc_count_threads(member->handle) == member->n_threads) {
+                        const CpuSet last_cpus = load.last_cpus;
+                        const Binding before = load.binding;
+                        size_t n = 0;
+
+                        while (n < member->n_threads && load_thread(member->threads[n], &load) == 0)
+                                n++;
+                        if (n == member->n_threads)
+                                continue;
+                        load.last_cpus = last_cpus;
+                        load.binding = before;
+                }
                 member->n_threads = 0;
                 member->n_listed = 0;
                 load.listing = member;

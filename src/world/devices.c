@@ -261,19 +261,27 @@ static int route_add_lower(const char *name, void *userdata) {
                                                         : 0;
 }
 
-/* Marks the cards that this interface's packets go through: itself, or the cards below it, be it
- * a bridge, a VLAN, a bond, or several of them one on another. */
-static int route_mark_cards(const Sysroot *sysroot, const char *interface, DeviceList *list) {
-        /* The interfaces under it, in the order in which they were met. */
+int devices_load(const Sysroot *sysroot, DeviceList *ret) {
+        _cleanup_device_list_ DeviceList list = { 0 };
+        /* The default route's interface and those under it, in the order in which they were met. */
         _cleanup_(word_list_done) WordList route = { 0 };
-        int r = route_add(&route, interface);
+        DeviceSearch search = { .sysroot = sysroot, .list = &list };
+        char interface[INTERFACE_NAME_SIZE];
+        int r = network_cards_load(sysroot, &list);
 
+        if (r < 0)
+                return r;
+        /* Without a default route, or where /proc cannot be read, no card has it. */
+        if (default_route_read(sysroot, interface) >= 0)
+                r = route_add(&route, interface);
+        /* Its packets go through the interface itself, or the cards below it, be it a bridge, a
+         * VLAN, a bond, or several of them one on another. */
         for (size_t i = 0; r >= 0 && i < route.n_words; i++) {
                 const char *name = route.words[i];
                 char path[PATH_MAX];
 
-                for (size_t k = 0; k < list->n_devices; k++) {
-                        Device *d = &list->devices[k];
+                for (size_t k = 0; k < list.n_devices; k++) {
+                        Device *d = &list.devices[k];
 
                         d->default_route |= d->kind == DEVICE_NET && (strcmp(d->name, name) == 0 ||
                                                                       text_equal(d->master, name));
@@ -283,20 +291,9 @@ static int route_mark_cards(const Sysroot *sysroot, const char *interface, Devic
                 if (r == -ENOENT)
                         r = 0;
         }
-        return r == -ENOMEM ? r : 0;
-}
-
-int devices_load(const Sysroot *sysroot, DeviceList *ret) {
-        _cleanup_device_list_ DeviceList list = { 0 };
-        DeviceSearch search = { .sysroot = sysroot, .list = &list };
-        char interface[INTERFACE_NAME_SIZE];
-        int r = network_cards_load(sysroot, &list);
-
-        /* Without a default route, or where /proc cannot be read, no card has it. */
-        if (r >= 0 && default_route_read(sysroot, interface) >= 0)
-                r = route_mark_cards(sysroot, interface, &list);
-        if (r >= 0)
-                r = path_foreach(sysroot->sys_fd, disk_add, &search, "class/block");
+        if (r == -ENOMEM)
+                return r;
+        r = path_foreach(sysroot->sys_fd, disk_add, &search, "class/block");
         if (r < 0 && r != -ENOENT)
                 return r;
         *ret = TAKE_STRUCT(list);

@@ -49,23 +49,12 @@ static int read_number(int dir_fd, const char *path) {
                                                                         : (int)value;
 }
 
-static uint32_t count_packages(const Sysroot *sysroot, const CpuSet *cpus) {
-        NodeSet packages = { 0 };
-        uint32_t package;
-
-        ID_SET_FOREACH(cpu, cpus) {
-                if (path_read_u32(sysroot->sys_fd, AUDIT_PACKAGES_MAX - 1, &package,
-                                  "devices/system/cpu/cpu%d/topology/physical_package_id", cpu) < 0)
-                        return 0;
-                id_set_add(&packages, package);
-        }
-        return id_set_count(&packages);
-}
-
 void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts *ret) {
         const CpuSet cpus = topology_cpus(topology);
         _cleanup_pid_list_ PidList pids = { 0 };
         char text[MEMINFO_MAX], *begin, *end;
+        NodeSet packages = { 0 };
+        uint32_t package;
         uint64_t total, unused;
 
         *ret = (HostFacts){
@@ -74,11 +63,20 @@ void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts
                 .swappiness = read_number(sysroot->proc_fd, "sys/vm/swappiness"),
                 .min_free_kib = read_number(sysroot->proc_fd, "sys/vm/min_free_kbytes"),
                 .demotion = HOST_FACT_UNKNOWN,
-                .n_packages = count_packages(sysroot, &cpus),
                 /* Unknown in a dump without processes. */
                 .irqbalance_known = pid_list_read(sysroot, &pids) >= 0 && pids.n_pids > 0,
                 .irqbalance = irq_host_find_irqbalance(sysroot) > 0,
         };
+        ID_SET_FOREACH(cpu, &cpus) {
+                if (path_read_u32(sysroot->sys_fd, AUDIT_PACKAGES_MAX - 1, &package,
+                                  "devices/system/cpu/cpu%d/topology/physical_package_id",
+                                  cpu) < 0) {
+                        packages = (NodeSet){ 0 };
+                        break;
+                }
+                id_set_add(&packages, package);
+        }
+        ret->n_packages = id_set_count(&packages);
         /* "true" and "false", as sysfs_emit() writes them; also "1" and "0". */
         if (path_read(sysroot->sys_fd, text, WORDS_MAX, "kernel/mm/numa/demotion_enabled") > 0)
                 ret->demotion = *text == 't' || *text == '1'   ? 1

@@ -172,46 +172,36 @@ char *members_group_path(const Members *m) {
         return !path ? NULL : length > 0 ? strndup(path, length) : strdup(path);
 }
 
-/* All of its processes must be in the same group of the memory controller, and not in the root. */
-static int open_memory_group(const Members *m, int *ret_fd, char **ret_path) {
-        _cleanup_close_ int root_fd = -EBADF;
-        _cleanup_free_ char *path = NULL;
-        int r;
-
-        for (size_t k = 0; k < m->n; k++) {
-                _cleanup_free_ char *other = NULL;
-
-                r = proc_cgroup_path_read(m->list[k].handle, "memory", &other);
-                if (r == -ESRCH)
-                        continue;
-                if (r < 0 || strcmp(other, "/") == 0 || (path && strcmp(path, other) != 0))
-                        return r < 0 ? r : -ENXIO;
-                free(path);
-                path = TAKE_PTR(other);
-        }
-        r = path ? cgroup1_open(m->sysroot, "memory", &root_fd) : -ESRCH;
-        if (r >= 0)
-                r = cgroup_open_below(root_fd, path, ret_fd);
-        if (r < 0)
-                return r;
-        *ret_path = TAKE_PTR(path);
-        return 1;
-}
-
 int members_open_group(const Members *m, int *ret_fd, char **ret_path) {
+        _cleanup_close_ int root_fd = -EBADF;
         _cleanup_free_ char *path = NULL;
         int r;
 
         if (m->n == 0)
                 return -ESRCH;
-        if (cgroup_version(m->sysroot) == CGROUP_V1)
-                return open_memory_group(m, ret_fd, ret_path);
-        if (!m->unit && !m->list[0].process.scope)
-                return 0;
-        path = members_group_path(m);
-        if (!path)
-                return -ENOMEM;
-        r = cgroup_open(m->sysroot, path, ret_fd);
+        if (cgroup_version(m->sysroot) != CGROUP_V1) {
+                if (!m->unit && !m->list[0].process.scope)
+                        return 0;
+                path = members_group_path(m);
+                r = path ? cgroup_open(m->sysroot, path, ret_fd) : -ENOMEM;
+        } else {
+                /* All of its processes must be in the same group of the memory controller, and not
+                 * in the root. */
+                for (size_t k = 0; k < m->n; k++) {
+                        _cleanup_free_ char *other = NULL;
+
+                        r = proc_cgroup_path_read(m->list[k].handle, "memory", &other);
+                        if (r == -ESRCH)
+                                continue;
+                        if (r < 0 || strcmp(other, "/") == 0 || (path && strcmp(path, other) != 0))
+                                return r < 0 ? r : -ENXIO;
+                        free(path);
+                        path = TAKE_PTR(other);
+                }
+                r = path ? cgroup1_open(m->sysroot, "memory", &root_fd) : -ESRCH;
+                if (r >= 0)
+                        r = cgroup_open_below(root_fd, path, ret_fd);
+        }
         if (r < 0)
                 return r;
         *ret_path = TAKE_PTR(path);
@@ -329,23 +319,6 @@ static void process_add_thread_cpus(const ProcHandle *handle, CpuSet *cpus) {
         id_set_union(cpus, &walk.cpus);
 }
 
-/* The CPUs that its threads may use, all together; of no more threads than show all of `whole`.
- * -ENODATA: none can be read. */
-static int members_read_thread_cpus(const Members *m, const CpuSet *whole, CpuSet *ret) {
-        CpuSet cpus = { 0 };
-        ProcStatus status;
-
-        for (size_t p = 0; p < members_n_asked(m); p++)
-                if (proc_status_read(m->list[p].handle, 0, &status) >= 0)
-                        id_set_union(&cpus, &status.cpus_allowed);
-        for (size_t p = 0; p < members_n_asked(m) && !id_set_is_subset(whole, &cpus); p++)
-                process_add_thread_cpus(m->list[p].handle, &cpus);
-        if (id_set_is_empty(&cpus))
-                return -ENODATA;
-        *ret = cpus;
-        return 0;
-}
-
 int members_read_cpus(const Members *m, CpuSet *ret) {
         CpuSet cpus = { 0 };
 
@@ -359,26 +332,6 @@ int members_read_cpus(const Members *m, CpuSet *ret) {
         return 0;
 }
 
-/* The memory nodes that its group allows, or the kernel its first process. -ENODATA, or another
- * negative errno: neither can be read. */
-static int members_read_mems(const Members *m, NodeSet *ret) {
-        _cleanup_free_ char *path =
-                cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
-        ProcStatus status;
-        CpuSet cpus;
-        int r;
-
-        if (path && cgroup_effective_read_of(m->sysroot, path, &cpus, ret) >= 0)
-                return 0;
-        r = m->n > 0 ? proc_status_read(m->list[0].handle, 0, &status) : -ENODATA;
-        if (r >= 0)
-                *ret = status.mems_allowed;
-        return r;
-}
-
-/* Deeper than any manager nests its groups. */
-enum { ANCESTORS_MAX = 16 };
-
 /* --- limits --- */
 
 uint64_t members_limit_bytes(const Topology *topology, int group_fd) {
@@ -389,7 +342,7 @@ uint64_t members_limit_bytes(const Topology *topology, int group_fd) {
         if (fd < 0 || cgroup_limit_read(fd, &limit) < 0 ||
             limit >= topology_memory_bytes(topology, &all))
                 return 0;
-        for (unsigned i = 0; i < ANCESTORS_MAX; i++) {
+        for (unsigned i = 0; i < GROUPS_ABOVE_MAX; i++) {
                 int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
                 if (up < 0)
@@ -639,10 +592,13 @@ int host_instances_find(const Sysroot *sysroot, const PolicySet *policies, HostI
 static int instance_read_facts(const Sysroot *sysroot, const Topology *topology,
                                const HugePools *pools, HostInstance *o) {
         const Members members = facts_members(&o->facts, sysroot), *m = &members;
-        const CpuSet all = topology_cpus(topology);
+        _cleanup_free_ char *group = NULL;
+        const CpuSet all = topology_cpus(topology), *whole = &all;
         ListenPorts ports;
         StorageDevices storage;
         HugeMaps maps;
+        ProcStatus status;
+        CpuSet cpus;
         int r = members_read_ports(m, &ports);
 
         if (r < 0)
@@ -689,9 +645,19 @@ static int instance_read_facts(const Sysroot *sysroot, const Topology *topology,
                              &o->allowed_cpus, &o->allowed_nodes);
         (void)members_read_unit_cpus(m, &o->unit_cpus);
         (void)members_read_cpus(m, &o->cpus);
-        (void)members_read_thread_cpus(m, id_set_is_empty(&o->unit_cpus) ? &all : &o->unit_cpus,
-                                       &o->thread_cpus);
-        (void)members_read_mems(m, &o->mems);
+        /* Of no more threads than show that they may use all CPUs of the unit. */
+        if (!id_set_is_empty(&o->unit_cpus))
+                whole = &o->unit_cpus;
+        for (size_t p = 0; p < members_n_asked(m); p++)
+                if (proc_status_read(m->list[p].handle, 0, &status) >= 0)
+                        id_set_union(&o->thread_cpus, &status.cpus_allowed);
+        for (size_t p = 0; p < members_n_asked(m) && !id_set_is_subset(whole, &o->thread_cpus); p++)
+                process_add_thread_cpus(m->list[p].handle, &o->thread_cpus);
+        /* The memory nodes that its group allows, or the kernel its first process. */
+        group = cgroup_version(sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
+        if ((!group || cgroup_effective_read_of(sysroot, group, &cpus, &o->mems) < 0) && m->n > 0 &&
+            proc_status_read(m->list[0].handle, 0, &status) >= 0)
+                o->mems = status.mems_allowed;
         o->cpus_used = members_read_cpus_used(m);
         return 0;
 }

@@ -209,27 +209,11 @@ typedef struct Loading {
         size_t allocated;
 } Loading;
 
-/* Several interfaces may share one PCI function: to which does the vector belong? */
-static const IrqDevice *vector_owner(const Loading *l, const char *name) {
-        const IrqDevice *first = NULL;
-
-        for (size_t i = 0; i < l->host->n_devices; i++) {
-                const IrqDevice *other = &l->host->devices[i];
-
-                if (!other->pci || strcmp(other->pci, l->device->pci) != 0)
-                        continue;
-                if (name && irq_name_holds(name, other->name))
-                        return other;
-                if (!first)
-                        first = other;
-        }
-        return first;
-}
-
 static int vector_add(const char *name, void *userdata) {
         Loading *l = userdata;
         IrqDevice *device = l->device;
         IrqVector vector = { .role = IRQ_ROLE_OTHER, .queue = -1 };
+        const IrqDevice *owner = NULL;
         const InterruptLine *line;
         size_t i = device->n_vectors;
         IrqAffinity affinity;
@@ -243,7 +227,21 @@ static int vector_add(const char *name, void *userdata) {
             (line && line->names_length > 0 &&
              !(vector.name = strndup(line->names, line->names_length))))
                 return -ENOMEM;
-        if (vector_owner(l, vector.name) != device) {
+        /* Several interfaces may share one PCI function: the vector belongs to the one with its
+         * handler's name, else to the first. */
+        for (size_t k = 0; k < l->host->n_devices; k++) {
+                const IrqDevice *other = &l->host->devices[k];
+
+                if (!other->pci || strcmp(other->pci, device->pci) != 0)
+                        continue;
+                if (vector.name && irq_name_holds(vector.name, other->name)) {
+                        owner = other;
+                        break;
+                }
+                if (!owner)
+                        owner = other;
+        }
+        if (owner != device) {
                 free(vector.name);
                 return 0;
         }

@@ -23,31 +23,11 @@ void node_times_done(NodeTimes *times) {
         *times = (NodeTimes){ 0 };
 }
 
-/* A CPU that appears later counts from now on: what it did before was not published. Where a
- * time decreases a little, the former value is kept until it is reached again. */
-static void node_add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
-        const uint64_t now[N_MODES] = {
-                [MODE_USER] = t->user + t->nice, [MODE_SYSTEM] = t->system, [MODE_IRQ] = t->irq,
-                [MODE_SOFTIRQ] = t->softirq,     [MODE_IOWAIT] = t->iowait, [MODE_IDLE] = t->idle,
-                [MODE_STEAL] = t->steal,
-        };
-        const uint64_t restart = RESTART_SECONDS * (uint64_t)sysconf(_SC_CLK_TCK);
-        NodeTicks *sum = &times->nodes[node];
-        CpuSeen *seen = &times->cpus[t->cpu];
-
-        for (NodeMode m = 0; m < N_MODES; m++) {
-                if (now[m] > seen->ticks[m] && (seen->known || !times->begun))
-                        sum->ticks[m] += now[m] - seen->ticks[m];
-                if (now[m] > seen->ticks[m] || seen->ticks[m] - now[m] > restart)
-                        seen->ticks[m] = now[m];
-        }
-        seen->known = sum->known = true;
-}
-
 static int node_load_times(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
                            NodeCounters *ret) {
         const CpuSet cpus = topology_cpus(topology);
         const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+        const uint64_t restart = RESTART_SECONDS * (uint64_t)sysconf(_SC_CLK_TCK);
         _cleanup_free_ CpuTimes *lines = NULL;
         size_t n_max = 0;
         int n;
@@ -74,10 +54,35 @@ static int node_load_times(const Sysroot *sysroot, const Topology *topology, Nod
         n = cpu_times_read(sysroot, lines, n_max);
         if (n < 0)
                 return 0;
-        for (int k = 0; k < n; k++)
-                for (size_t i = 0; i < topology->n_nodes; i++)
-                        if (id_set_has(&topology->nodes[i].cpus, lines[k].cpu))
-                                node_add_times(times, i, &lines[k]);
+        /* A CPU that appears later counts from now on: what it did before was not published. Where
+         * a time decreases a little, the former value is kept until it is reached again. */
+        for (int k = 0; k < n; k++) {
+                const CpuTimes *t = &lines[k];
+                const uint64_t now[N_MODES] = {
+                        [MODE_USER] = t->user + t->nice,
+                        [MODE_SYSTEM] = t->system,
+                        [MODE_IRQ] = t->irq,
+                        [MODE_SOFTIRQ] = t->softirq,
+                        [MODE_IOWAIT] = t->iowait,
+                        [MODE_IDLE] = t->idle,
+                        [MODE_STEAL] = t->steal,
+                };
+                CpuSeen *seen;
+                size_t i = 0;
+
+                while (i < topology->n_nodes && !id_set_has(&topology->nodes[i].cpus, t->cpu))
+                        i++;
+                if (i == topology->n_nodes)
+                        continue;
+                seen = &times->cpus[t->cpu];
+                for (NodeMode m = 0; m < N_MODES; m++) {
+                        if (now[m] > seen->ticks[m] && (seen->known || !times->begun))
+                                times->nodes[i].ticks[m] += now[m] - seen->ticks[m];
+                        if (now[m] > seen->ticks[m] || seen->ticks[m] - now[m] > restart)
+                                seen->ticks[m] = now[m];
+                }
+                seen->known = times->nodes[i].known = true;
+        }
         times->begun = true;
         for (size_t i = 0; i < times->n_nodes; i++) {
                 ret[i].cpu_known = times->nodes[i].known;

@@ -159,36 +159,24 @@ int process_is_vforked(const ProcHandle *handle, const Process *process) {
         return process->forked_by > 0 ? proc_shares_memory(handle, process->forked_by) : 0;
 }
 
-/* Opens the process from which it and its siblings descend: of a service its main process, which
- * PID 1 has started. It may be the process itself; then `ret` stays closed. */
-static int process_open_first_ancestor(const Sysroot *sysroot, const ProcHandle *handle,
-                                       ProcHandle *ret) {
-        _cleanup_proc_ ProcHandle at = PROC_HANDLE_NONE;
-        ProcStat stat;
-        int r = proc_stat_read(handle, 0, &stat);
-
-        for (unsigned i = 0; r >= 0 && stat.parent > 1; i++) {
-                if (i == OTHERS_ANCESTORS_MAX)
-                        return -ELOOP;
-                proc_close(&at);
-                r = proc_open_stat(sysroot, stat.parent, &at, &stat);
-        }
-        if (r < 0)
-                return r;
-        *ret = at;
-        at = PROC_HANDLE_NONE;
-        return 0;
-}
-
 int process_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Process *process) {
         int r;
 
         if (process->foreign == FOREIGN_ROOT) {
                 _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE;
+                unsigned n_ancestors = 0;
+                ProcStat stat;
 
                 /* A chroot inside the mount namespace of its unit is no container, as that of
-                 * haproxy's worker. The namespace is the unit's if its main process is in it. */
-                r = process_open_first_ancestor(sysroot, handle, &first);
+                 * haproxy's worker. The namespace is the unit's if its main process is in it: the
+                 * ancestor that PID 1 has started, which may be the process itself. */
+                r = proc_stat_read(handle, 0, &stat);
+                while (r >= 0 && stat.parent > 1) {
+                        if (n_ancestors++ == OTHERS_ANCESTORS_MAX)
+                                return -ELOOP;
+                        proc_close(&first);
+                        r = proc_open_stat(sysroot, stat.parent, &first, &stat);
+                }
                 if (r >= 0)
                         r = first.dir_fd < 0
                                     ? 1

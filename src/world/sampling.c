@@ -562,30 +562,11 @@ typedef struct Listing {
         bool more;
 } Listing;
 
-/* Between the listing and the opening a thread may have ended, and its number be another
- * thread's. */
-static int access_open_thread(Listing *l, size_t at, pid_t tid) {
-        AccessCounters *c = l->counters;
-        AccessThread thread = { .tid = tid, .seen = true };
-        int r;
-
-        if (c->n_threads >= l->n_max)
-                return -EMFILE;
-        r = perf_group_open(tid, l->codes, l->n_codes, &thread.group);
-        if (r < 0)
-                return r;
-        r = proc_has_thread(l->process, tid)
-                    ? ARRAY_INSERT(c->threads, c->n_threads, c->allocated, at, &thread)
-                    : -ESRCH;
-        if (r < 0)
-                perf_group_close(&thread.group);
-        return r;
-}
-
 static int on_thread(pid_t tid, void *userdata) {
         Listing *l = userdata;
         AccessCounters *c = l->counters;
         const size_t at = ARRAY_LOWER_BOUND(c->n_threads, i, c->threads[i].tid < tid);
+        AccessThread thread = { .tid = tid, .seen = true };
         int r;
 
         if (at < c->n_threads && c->threads[at].tid == tid) {
@@ -599,7 +580,19 @@ static int on_thread(pid_t tid, void *userdata) {
         }
         if (c->error == 0) {
                 l->n_opens--;
-                r = access_open_thread(l, at, tid);
+                r = c->n_threads >= l->n_max
+                            ? -EMFILE
+                            : perf_group_open(tid, l->codes, l->n_codes, &thread.group);
+                if (r >= 0) {
+                        /* Between the listing and the opening a thread may have ended, and its
+                         * number be another thread's. */
+                        r = proc_has_thread(l->process, tid)
+                                    ? ARRAY_INSERT(c->threads, c->n_threads, c->allocated, at,
+                                                   &thread)
+                                    : -ESRCH;
+                        if (r < 0)
+                                perf_group_close(&thread.group);
+                }
                 if (r >= 0 || r == -ESRCH) /* ended since it was listed */
                         return 0;
                 c->error = r;

@@ -59,38 +59,33 @@ static int block_find_by_file(const Sysroot *sysroot, const char *file, const ch
         return r == -ECANCELED ? 0 : -ENODEV;
 }
 
-/* As LVM names volumes for the device mapper: "vg/data" is "vg-data", and hyphens are doubled. */
-static bool render_volume(const char *name, char *buffer, size_t size) {
-        size_t length = 0;
-
-        for (; *name; name++) {
-                if (length + 3 > size)
-                        return false;
-                if (*name == '-')
-                        buffer[length++] = '-';
-                buffer[length++] = *name == '/' ? '-' : *name;
-        }
-        buffer[length] = '\0';
-        return true;
-}
-
 /* By its name in /dev: "/dev/sda1", "/dev/mapper/vg-data", "/dev/vg/data". */
 static int block_find_by_name(const Sysroot *sysroot, const char *name, char ret[static PATH_MAX]) {
         static const char dev[] = "/dev/", mapper[] = "/dev/mapper/";
         char volume[256];
+        size_t length = 0;
 
         if (strncmp(name, mapper, strlen(mapper)) == 0)
                 return block_find_by_file(sysroot, "dm/name", name + strlen(mapper), ret);
         if (strncmp(name, dev, strlen(dev)) != 0)
                 return -ENODEV;
         name += strlen(dev);
-        if (strchr(name, '/'))
-                return render_volume(name, volume, sizeof(volume))
-                               ? block_find_by_file(sysroot, "dm/name", volume, ret)
+        if (!strchr(name, '/'))
+                return *name && name[0] != '.' &&
+                                       sysfs_resolve(sysroot, ret, "class/block/%s", name) >= 0
+                               ? 0
                                : -ENODEV;
-        return *name && name[0] != '.' && sysfs_resolve(sysroot, ret, "class/block/%s", name) >= 0
-                       ? 0
-                       : -ENODEV;
+        /* As LVM names volumes for the device mapper: "vg/data" is "vg-data", and hyphens are
+         * doubled. */
+        for (; *name; name++) {
+                if (length + 3 > sizeof(volume))
+                        return -ENODEV;
+                if (*name == '-')
+                        volume[length++] = '-';
+                volume[length++] = *name == '/' ? '-' : *name;
+        }
+        volume[length] = '\0';
+        return block_find_by_file(sysroot, "dm/name", volume, ret);
 }
 
 /* --- the devices below: partitions, device mapper, md, down to whole disks --- */
@@ -234,14 +229,28 @@ static int members_add(const char *name, void *userdata) {
 
 /* --- one mount --- */
 
-/* File systems whose number is not that of a device, although they are on devices. */
-static int storage_add_unnumbered(StorageWalk *walk, const Mount *mount) {
+static int storage_add_mount(StorageWalk *walk, const Mount *mount) {
         const int sys_fd = walk->sysroot->sys_fd;
         Members members = { .walk = walk };
-        char path[PATH_MAX];
+        char number[32], path[PATH_MAX];
         int r;
 
-        /* bcachefs names all of its devices as its source: "/dev/sda:/dev/sdb". */
+        /* A mount point can have any name, and the chain is printed on terminals. */
+        for (const char *p = mount->point; *p; p++)
+                text_appendf(&walk->chain, "%c", (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p);
+        if (*mount->type)
+                text_appendf(&walk->chain, ": %s", mount->type);
+        text_append(&walk->chain, " on ");
+        if (mount->major != 0) {
+                (void)snprintf(number, sizeof(number), "%u:%u", mount->major, mount->minor);
+                if (sysfs_resolve(walk->sysroot, path, "dev/block/%s", number) < 0 &&
+                    block_find_by_file(walk->sysroot, "dev", number, path) <
+                            0) /* dumps often lack sys/dev */
+                        return -ENODEV;
+                return storage_add_device(walk, path);
+        }
+        /* File systems whose number is not that of a device, although they are on devices.
+         * bcachefs names all of its devices as its source: "/dev/sda:/dev/sdb". */
         if (strcmp(mount->type, "bcachefs") == 0) {
                 _cleanup_free_ char *copy = strdup(mount->source);
                 char *rest = copy;
@@ -268,25 +277,6 @@ static int storage_add_unnumbered(StorageWalk *walk, const Mount *mount) {
         if (r < 0 || path_foreach(sys_fd, members_find, &members, "fs/btrfs") != -ECANCELED)
                 return r < 0 ? r : 0;
         return path_foreach(sys_fd, members_add, &members, "%s", members.folder);
-}
-
-static int storage_add_mount(StorageWalk *walk, const Mount *mount) {
-        char number[32], path[PATH_MAX];
-
-        /* A mount point can have any name, and the chain is printed on terminals. */
-        for (const char *p = mount->point; *p; p++)
-                text_appendf(&walk->chain, "%c", (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p);
-        if (*mount->type)
-                text_appendf(&walk->chain, ": %s", mount->type);
-        text_append(&walk->chain, " on ");
-        if (mount->major == 0)
-                return storage_add_unnumbered(walk, mount);
-        (void)snprintf(number, sizeof(number), "%u:%u", mount->major, mount->minor);
-        if (sysfs_resolve(walk->sysroot, path, "dev/block/%s", number) < 0 &&
-            block_find_by_file(walk->sysroot, "dev", number, path) <
-                    0) /* dumps often lack sys/dev */
-                return -ENODEV;
-        return storage_add_device(walk, path);
 }
 
 /* `table` is searched for the file of a loop device. As storage_find(). */
@@ -525,39 +515,32 @@ typedef struct DirSearch {
 
 /* --- the open files --- */
 
-/* "000123.log", "000123.sst": RocksDB's names. A program's own log has a name of letters. */
-static bool is_database_file(const char *name) {
-        size_t digits = strspn(name, "0123456789");
-
-        return digits > 0 &&
-               (strcmp(name + digits, ".log") == 0 || strcmp(name + digits, ".sst") == 0);
-}
-
-/* "flags:\t0100002" of /proc/PID/fdinfo/FD, proc(5), in octal. A dump has no such file. */
-static bool is_open_for_writing(const DirSearch *search, int fd) {
-        static const char key[] = "flags:";
-        const char *flags;
-        char text[1024];
-
-        if (path_read(search->handle->dir_fd, text, sizeof(text), "fdinfo/%d", fd) < 0)
-                return !search->sysroot->live;
-        flags = strstr(text, key);
-        return flags && (strtoul(flags + strlen(key), NULL, 8) & O_ACCMODE) != O_RDONLY;
-}
-
 static int check_file(int fd, const char *target, void *userdata) {
         DirSearch *search = userdata;
-        const char *slash = strrchr(target, '/'), *path;
-        bool is_lock = slash && strcmp(slash, "/LOCK") == 0;
-        char folder[PATH_MAX];
+        static const char flags_key[] = "flags:";
+        const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : "", *path, *flags;
+        const size_t digits = strspn(name, "0123456789");
+        const bool is_lock = strcmp(name, "LOCK") == 0;
+        char folder[PATH_MAX], text[1024];
         int r;
 
-        if (!is_lock && (search->found || !slash || !is_database_file(slash + 1)))
+        /* "000123.log", "000123.sst": RocksDB's names. A program's own log has a name of letters.
+         */
+        if (!is_lock &&
+            (search->found || digits == 0 ||
+             (strcmp(name + digits, ".log") != 0 && strcmp(name + digits, ".sst") != 0)))
                 return 0;
         if (search->n_checked++ >= OTHERS_DATA_FILES_MAX)
                 return -ECANCELED;
-        if (!is_open_for_writing(search, fd))
+        /* Is it open for writing? "flags:\t0100002" of /proc/PID/fdinfo/FD, proc(5), in octal. A
+         * dump has no such file. */
+        if (path_read(search->handle->dir_fd, text, sizeof(text), "fdinfo/%d", fd) >= 0) {
+                flags = strstr(text, flags_key);
+                if (!flags || (strtoul(flags + strlen(flags_key), NULL, 8) & O_ACCMODE) == O_RDONLY)
+                        return 0;
+        } else if (search->sysroot->live) {
                 return 0;
+        }
         (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - target), target);
         path = below_root(search->root, slash == target ? "/" : folder);
         if (!path)

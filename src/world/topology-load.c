@@ -301,54 +301,7 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
 #define CPUS "devices/system/cpu/"
 #define NODES "devices/system/node/"
 
-/* Only packages, nodes, cores and CPUs are wanted: caches and devices cost a walk through /sys. */
-static int topology_load_hwloc(const Sysroot *sysroot, hwloc_topology_t *ret) {
-        _cleanup_hwloc_ hwloc_topology_t t = NULL;
-        TopologyEnv env;
-        int r = topology_env_enter(&env, sysroot, false);
-
-        if (r < 0)
-                return r;
-        errno = 0;
-        if (hwloc_topology_init(&t) < 0)
-                r = -ENOMEM;
-        else if (hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE) < 0 ||
-                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) <
-                         0 ||
-                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) <
-                         0 ||
-                 /* Where a package has several nodes, each is a group of CPUs. */
-                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP,
-                                                HWLOC_TYPE_FILTER_KEEP_STRUCTURE) < 0 ||
-                 hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
-                 /* This component would bind its caller to each CPU in turn, to read values that
-                  * /sys has as well. */
-                 (hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
-                                                "x86") < 0 &&
-                  errno != EINVAL) ||
-                 hwloc_topology_load(t) < 0)
-                r = errno ? -errno : -ENODATA;
-        topology_env_leave(&env, NULL);
-        if (r >= 0)
-                *ret = TAKE_PTR(t);
-        return r;
-}
-
 /* --- what /sys knows better than hwloc --- */
-
-/* The number that all CPUs of the node have. */
-static uint32_t node_package(const Sysroot *sysroot, const CpuSet *cpus) {
-        uint32_t package = PACKAGE_UNKNOWN, number;
-
-        ID_SET_FOREACH(cpu, cpus) {
-                if (path_read_u32(sysroot->sys_fd, PACKAGE_UNKNOWN - 1, &number,
-                                  CPUS "cpu%d/topology/physical_package_id", cpu) < 0 ||
-                    (package != PACKAGE_UNKNOWN && package != number))
-                        return PACKAGE_UNKNOWN; /* "-1": the kernel does not know it either */
-                package = number;
-        }
-        return package;
-}
 
 static void fill_known_nodes(const Sysroot *sysroot, Topology *topology) {
         const CpuSet first_threads = topology_fill_first_threads(topology);
@@ -374,7 +327,21 @@ static void fill_known_nodes(const Sysroot *sysroot, Topology *topology) {
                 }
                 /* Of a node without CPUs hwloc knows the socket that it is near, if any. */
                 if (!id_set_is_empty(&node->cpus)) {
-                        node->package = node_package(sysroot, &node->cpus);
+                        uint32_t package = PACKAGE_UNKNOWN, number;
+
+                        /* The number that all CPUs of the node have. */
+                        ID_SET_FOREACH(cpu, &node->cpus) {
+                                if (path_read_u32(sysroot->sys_fd, PACKAGE_UNKNOWN - 1, &number,
+                                                  CPUS "cpu%d/topology/physical_package_id",
+                                                  cpu) < 0 ||
+                                    (package != PACKAGE_UNKNOWN && package != number)) {
+                                        /* "-1": the kernel does not know it either */
+                                        package = PACKAGE_UNKNOWN;
+                                        break;
+                                }
+                                package = number;
+                        }
+                        node->package = package;
                         if (node->package != PACKAGE_UNKNOWN && node->package != by_mask)
                                 id_set_add(&topology->mismasked_nodes, node->id);
                 }
@@ -434,8 +401,33 @@ int topology_load(const Sysroot *sysroot, Topology *ret) {
         PartitionSearch search = { .name = topology.taken_by, .size = sizeof(topology.taken_by) };
         CpuSet cpus, all;
         NodeSet nodes, all_nodes;
-        int r = topology_load_hwloc(sysroot, &t);
+        TopologyEnv env;
+        int r = topology_env_enter(&env, sysroot, false);
 
+        if (r < 0)
+                return r;
+        /* Only packages, nodes, cores and CPUs are wanted: caches and devices cost a walk through
+         * /sys. */
+        errno = 0;
+        if (hwloc_topology_init(&t) < 0)
+                r = -ENOMEM;
+        else if (hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE) < 0 ||
+                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) <
+                         0 ||
+                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) <
+                         0 ||
+                 /* Where a package has several nodes, each is a group of CPUs. */
+                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP,
+                                                HWLOC_TYPE_FILTER_KEEP_STRUCTURE) < 0 ||
+                 hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
+                 /* This component would bind its caller to each CPU in turn, to read values that
+                  * /sys has as well. */
+                 (hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                                "x86") < 0 &&
+                  errno != EINVAL) ||
+                 hwloc_topology_load(t) < 0)
+                r = errno ? -errno : -ENODATA;
+        topology_env_leave(&env, NULL);
         if (r >= 0)
                 r = topology_fill(t, NULL, &topology);
         if (r < 0)

@@ -72,45 +72,40 @@ static int hwloc_load_buffer(const char *xml, size_t size, bool keep_misc, hwloc
         return 0;
 }
 
-/* The instances of an export. hwloc has no way to remove an object: so all objects of that kind are
- * left out in a second reading, DIMMs too. After a third, new ones may be added. */
-static int source_drop_marks(const char *xml, size_t size, hwloc_topology_t *t) {
-        _cleanup_hwloc_ hwloc_topology_t bare = NULL;
-        hwloc_obj_t object = NULL;
-        char *buffer = NULL;
-        int length, r;
-
-        do
-                object = hwloc_get_next_obj_by_type(*t, HWLOC_OBJ_MISC, object);
-        while (object && (!object->subtype || strncmp(object->subtype, TOPOLOGY_MARK_TYPE,
-                                                      strlen(TOPOLOGY_MARK_TYPE)) != 0));
-        if (!object)
-                return 0;
-        r = hwloc_load_buffer(xml, size, false, &bare);
-        if (r < 0)
-                return r;
-        if (hwloc_topology_export_xmlbuffer(bare, &buffer, &length, 0) < 0)
-                return -ENOMEM;
-        hwloc_topology_destroy(*t);
-        *t = NULL;
-        r = hwloc_load_buffer(buffer, strlen(buffer), true, t);
-        hwloc_free_xmlbuffer(bare, buffer);
-        return r;
-}
-
 static int source_load_xml(const char *path, hwloc_topology_t *ret, char **ret_message) {
         static const char format[] = "<topology version=\"";
-        _cleanup_hwloc_ hwloc_topology_t t = NULL;
+        _cleanup_hwloc_ hwloc_topology_t t = NULL, bare = NULL;
         _cleanup_free_ char *xml = NULL;
+        hwloc_obj_t object = NULL;
+        char *buffer = NULL;
         const char *version;
+        int length, r;
         size_t size;
-        int r = path_read_alloc(AT_FDCWD, &xml, &size, "%s", path);
+
+        r = path_read_alloc(AT_FDCWD, &xml, &size, "%s", path);
 
         if (r < 0)
                 return fail_with(ret_message, r, "cannot read %s: %s", path, strerror(-r));
         r = hwloc_load_buffer(xml, size, true, &t);
+        /* The instances of an export. hwloc has no way to remove an object: so all objects of that
+         * kind are left out in a second reading, DIMMs too. After a third, new ones may be added.
+         */
         if (r >= 0)
-                r = source_drop_marks(xml, size, &t);
+                do
+                        object = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_MISC, object);
+                while (object && (!object->subtype || strncmp(object->subtype, TOPOLOGY_MARK_TYPE,
+                                                              strlen(TOPOLOGY_MARK_TYPE)) != 0));
+        if (object) {
+                r = hwloc_load_buffer(xml, size, false, &bare);
+                if (r >= 0 && hwloc_topology_export_xmlbuffer(bare, &buffer, &length, 0) < 0)
+                        r = -ENOMEM;
+                if (r >= 0) {
+                        hwloc_topology_destroy(t);
+                        t = NULL;
+                        r = hwloc_load_buffer(buffer, strlen(buffer), true, &t);
+                        hwloc_free_xmlbuffer(bare, buffer);
+                }
+        }
         if (r >= 0) {
                 *ret = TAKE_PTR(t);
                 return 0;
@@ -129,40 +124,36 @@ static int source_load_xml(const char *path, hwloc_topology_t *ret, char **ret_m
 
 /* --- synthetic --- */
 
-/* hwloc would build as many objects as the description has. Of "package:2 [numa(memory=1GB)]
- * core:4 2" the numbers outside of brackets multiply. */
-static uint64_t count_cpus(const char *description) {
-        uint64_t n = 1;
-        int depth = 0;
-
-        for (const char *p = description; *p; p++) {
-                bool starts = p == description || p[-1] == ' ' || p[-1] == ':';
-                uint64_t number;
-
-                depth += (*p == '[' || *p == '(') - (*p == ']' || *p == ')');
-                if (depth > 0 || !starts || *p < '0' || *p > '9')
-                        continue;
-                number = strtoull(p, NULL, 0);
-                if (number > 0 && n <= CPU_SET_MAX)
-                        n = number > CPU_SET_MAX ? number : n * number;
-        }
-        return n;
-}
-
 /* The instances that an XML of ours shows are left out: they are of another plan. On failure
  * *ret_message, where it is not NULL, becomes a sentence on why, which the caller frees. */
 static int topology_source_load(const TopologySource *source, hwloc_topology_t *ret,
                                 char **ret_message) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_free_ char *output = NULL, *message = NULL;
+        const char *levels = source->synthetic ? source->synthetic : "";
+        uint64_t n_cpus = 1;
         TopologyEnv env;
-        int r = topology_env_enter(&env, source->sysroot, true);
+        int depth = 0, r;
 
+        /* hwloc would build as many objects as the description has. Of "package:2
+         * [numa(memory=1GB)] core:4 2" the numbers outside of brackets multiply. */
+        for (const char *p = levels; *p; p++) {
+                bool starts = p == levels || p[-1] == ' ' || p[-1] == ':';
+                uint64_t number;
+
+                depth += (*p == '[' || *p == '(') - (*p == ']' || *p == ')');
+                if (depth > 0 || !starts || *p < '0' || *p > '9')
+                        continue;
+                number = strtoull(p, NULL, 0);
+                if (number > 0 && n_cpus <= CPU_SET_MAX)
+                        n_cpus = number > CPU_SET_MAX ? number : n_cpus * number;
+        }
+        r = topology_env_enter(&env, source->sysroot, true);
         if (r < 0)
                 return r;
         if (source->xml)
                 r = source_load_xml(source->xml, &t, &message);
-        else if (source->synthetic && count_cpus(source->synthetic) > CPU_SET_MAX)
+        else if (n_cpus > CPU_SET_MAX)
                 r = fail_with(&message, -EINVAL,
                               "the machine \"%s\" has too many CPUs, expected at most %u",
                               source->synthetic, CPU_SET_MAX);
@@ -528,49 +519,7 @@ int topology_load_synthetic(const char *description, Topology *ret, char **ret_m
 
 /* --- writing: what we know --- */
 
-static int topology_note(hwloc_topology_t t, Topology *topology) {
-        NodeSet has_cpu = { 0 };
-        hwloc_obj_t root = hwloc_get_root_obj(t);
-        char list[ID_SET_LIST_MAX];
-
-        if (hwloc_obj_add_info(root, TOPOLOGY_INFO_VERSION, "1") < 0)
-                return -ENOMEM;
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (!id_set_is_empty(&topology->nodes[i].cpus))
-                        id_set_add(&has_cpu, topology->nodes[i].id);
-        if (id_set_render_list(&has_cpu, list, sizeof(list)) < 0)
-                return -ENOSPC;
-        if (hwloc_obj_add_info(root, TOPOLOGY_INFO_HAS_CPU, list) < 0)
-                return -ENOMEM;
-        for (size_t i = 0; i < ELEMENTSOF(NOTED_SETS); i++) {
-                const IdTarget set = noted_set(topology, i);
-
-                if (id_view_render_list((IdView){ set.words, set.n_words }, list, sizeof(list)) < 0)
-                        return -ENOSPC;
-                if (hwloc_obj_add_info(root, NOTED_SETS[i].name, list) < 0)
-                        return -ENOMEM;
-        }
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                const Node *node = &topology->nodes[i];
-                hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
-                _cleanup_free_ char *note = NULL;
-
-                if (!object)
-                        continue;
-                if (id_set_render_list(&node->cpus, list, sizeof(list)) < 0)
-                        return -ENOSPC;
-                note = text_new("package=%" PRId64 " memory=%s overlaps=%s kind=%s cpus=%s",
-                                node->package == PACKAGE_UNKNOWN ? -1 : (int64_t)node->package,
-                                node->memory_unknown ? "unknown" : "known",
-                                node->overlaps ? "yes" : "no", node_kind_to_string(node->kind),
-                                list);
-                if (!note || hwloc_obj_add_info(object, TOPOLOGY_INFO_NODE, note) < 0)
-                        return -ENOMEM;
-        }
-        return 0;
-}
-
-/* --- the instances --- */
+/* --- writing: the instances --- */
 
 /* Of more than this many equal objects, lstopo draws only the first and the last, and dots for the
  * others: an instance below these would not be visible. */
@@ -642,8 +591,10 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
                     char **ret_message) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_topology_ Topology topology = { 0 };
+        char list[ID_SET_LIST_MAX], *xml = NULL;
+        NodeSet has_cpu = { 0 };
+        hwloc_obj_t root;
         TopologyEnv env;
-        char *xml = NULL;
         int length, r;
 
         r = source->xml         ? topology_load_xml(source->xml, &topology, NULL, ret_message)
@@ -653,9 +604,43 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
                 r = topology_source_load(source, &t, ret_message);
         if (r < 0)
                 return r;
-        r = topology_note(t, &topology);
-        if (r >= 0 && devices)
-                r = topology_devices_note(t, devices);
+        /* What we know and hwloc does not. */
+        root = hwloc_get_root_obj(t);
+        if (hwloc_obj_add_info(root, TOPOLOGY_INFO_VERSION, "1") < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < topology.n_nodes; i++)
+                if (!id_set_is_empty(&topology.nodes[i].cpus))
+                        id_set_add(&has_cpu, topology.nodes[i].id);
+        if (id_set_render_list(&has_cpu, list, sizeof(list)) < 0)
+                return -ENOSPC;
+        if (hwloc_obj_add_info(root, TOPOLOGY_INFO_HAS_CPU, list) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < ELEMENTSOF(NOTED_SETS); i++) {
+                const IdTarget set = noted_set(&topology, i);
+
+                if (id_view_render_list((IdView){ set.words, set.n_words }, list, sizeof(list)) < 0)
+                        return -ENOSPC;
+                if (hwloc_obj_add_info(root, NOTED_SETS[i].name, list) < 0)
+                        return -ENOMEM;
+        }
+        for (size_t i = 0; i < topology.n_nodes; i++) {
+                const Node *node = &topology.nodes[i];
+                hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
+                _cleanup_free_ char *note = NULL;
+
+                if (!object)
+                        continue;
+                if (id_set_render_list(&node->cpus, list, sizeof(list)) < 0)
+                        return -ENOSPC;
+                note = text_new("package=%" PRId64 " memory=%s overlaps=%s kind=%s cpus=%s",
+                                node->package == PACKAGE_UNKNOWN ? -1 : (int64_t)node->package,
+                                node->memory_unknown ? "unknown" : "known",
+                                node->overlaps ? "yes" : "no", node_kind_to_string(node->kind),
+                                list);
+                if (!note || hwloc_obj_add_info(object, TOPOLOGY_INFO_NODE, note) < 0)
+                        return -ENOMEM;
+        }
+        r = devices ? topology_devices_note(t, devices) : 0;
         for (size_t i = 0; i < n_marks && r >= 0; i++)
                 r = topology_add_mark(t, &marks[i]);
         if (r < 0)

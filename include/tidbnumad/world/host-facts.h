@@ -9,9 +9,5 @@
 /* Errors as of cpuinfo_read(). */
 int processor_load(const Sysroot *sysroot, Processor *ret);
 
-/* --- settings --- */
-
-/* Reads the settings that the audit judges, of this host or a dump. */
-
 /* What cannot be read stays unknown. So does the cpuset controller: the backend tells. */
 void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts *ret);
