@@ -211,21 +211,6 @@ typedef struct ListCall {
         void *userdata;
 } ListCall;
 
-static int read_set(sd_bus_message *message, IdTarget ret) {
-        const void *bytes;
-        size_t n;
-        int r;
-
-        r = sd_bus_message_enter_container(message, 'v', "ay");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_read_array(message, 'y', &bytes, &n);
-        if (r < 0)
-                return r;
-        id_target_from_bytes(bytes, n, ret);
-        return sd_bus_message_exit_container(message);
-}
-
 static int read_flag(sd_bus_message *message, bool *ret) {
         int value, r = sd_bus_message_read(message, "v", "b", &value);
 
@@ -294,14 +279,24 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 { "CPUAffinity", ID_TARGET(&unit->affinity) },
                 { "NUMAMask", ID_TARGET(&unit->numa_mask) },
         };
+        const void *bytes;
+        size_t n;
         int r;
 
         for (size_t i = 0; i < ELEMENTSOF(values); i++)
                 if (strcmp(name, values[i].name) == 0)
                         return sd_bus_message_read(message, "v", values[i].type, values[i].value);
-        for (size_t i = 0; i < ELEMENTSOF(sets); i++)
-                if (strcmp(name, sets[i].name) == 0)
-                        return read_set(message, sets[i].set);
+        for (size_t i = 0; i < ELEMENTSOF(sets); i++) {
+                if (strcmp(name, sets[i].name) != 0)
+                        continue;
+                r = sd_bus_message_enter_container(message, 'v', "ay");
+                if (r >= 0)
+                        r = sd_bus_message_read_array(message, 'y', &bytes, &n);
+                if (r < 0)
+                        return r;
+                id_target_from_bytes(bytes, n, sets[i].set);
+                return sd_bus_message_exit_container(message);
+        }
         if (strcmp(name, "CPUAffinityFromNUMA") == 0)
                 return read_flag(message, &unit->affinity_from_numa);
         if (strcmp(name, "DynamicUser") == 0)

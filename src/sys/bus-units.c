@@ -71,26 +71,6 @@ static int handle_reply(sd_bus_message *message, void *userdata, _unused_ sd_bus
         return 0;
 }
 
-static int append_property(sd_bus_message *message, const BusUnitsProperty *property) {
-        uint8_t bytes[CPU_SET_MAX / 8];
-        size_t size;
-        int r;
-
-        if (strcmp(property->name, BUS_MEMORY_MAX) == 0)
-                return sd_bus_message_append(message, "(sv)", property->name, "t", property->bytes);
-        size = id_view_to_bytes(property->value, bytes);
-        r = sd_bus_message_open_container(message, 'r', "sv");
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", property->name);
-        if (r >= 0)
-                r = sd_bus_message_open_container(message, 'v', "ay");
-        if (r >= 0)
-                r = sd_bus_message_append_array(message, 'y', bytes, size);
-        for (int i = 0; r >= 0 && i < 2; i++) /* variant, struct */
-                r = sd_bus_message_close_container(message);
-        return r;
-}
-
 int bus_units_send(sd_bus *bus, sd_bus_message *message, sd_bus_message_handler_t on_reply,
                    const void *call, size_t size, uint64_t timeout_usec, sd_bus_slot **ret_slot) {
         _cleanup_free_ void *copy = malloc(size);
@@ -136,6 +116,7 @@ static int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply re
 int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,
                       BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        uint8_t bytes[CPU_SET_MAX / 8];
         int r;
 
         r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, BUS_MANAGER_PATH,
@@ -144,8 +125,25 @@ int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *pro
                 r = sd_bus_message_append(message, "sb", unit, 1 /* until the next boot */);
         if (r >= 0)
                 r = sd_bus_message_open_container(message, 'a', "(sv)");
-        for (size_t i = 0; r >= 0 && i < n; i++)
-                r = append_property(message, &properties[i]);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                const BusUnitsProperty *property = &properties[i];
+
+                if (strcmp(property->name, BUS_MEMORY_MAX) == 0) {
+                        r = sd_bus_message_append(message, "(sv)", property->name, "t",
+                                                  property->bytes);
+                        continue;
+                }
+                r = sd_bus_message_open_container(message, 'r', "sv");
+                if (r >= 0)
+                        r = sd_bus_message_append(message, "s", property->name);
+                if (r >= 0)
+                        r = sd_bus_message_open_container(message, 'v', "ay");
+                if (r >= 0)
+                        r = sd_bus_message_append_array(message, 'y', bytes,
+                                                        id_view_to_bytes(property->value, bytes));
+                for (int k = 0; r >= 0 && k < 2; k++) /* variant, struct */
+                        r = sd_bus_message_close_container(message);
+        }
         if (r >= 0)
                 r = sd_bus_message_close_container(message);
         return r < 0 ? r : bus_units_call(bus, message, reply, userdata, ret_slot);
@@ -260,51 +258,28 @@ static bool property_is_harmless(const char *name) {
 }
 
 /* 1: the next value is what systemd shows for a property that is not set; 0: it is not. */
-static int scope_read_unset(sd_bus_message *message, const char *name);
-
-static int scope_read_unset_text(sd_bus_message *message, char type, const char *name) {
+static int scope_read_unset(sd_bus_message *message, const char *name) {
         static const char *const words[][2] = {
                 { "DevicePolicy", "auto" },
                 { "ManagedOOMMemoryPressure", "auto" },
                 { "ManagedOOMPreference", "none" },
                 { "ManagedOOMSwap", "auto" },
         };
-        const char *text;
-        int r = sd_bus_message_read_basic(message, type, &text);
-
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(words); i++)
-                if (strcmp(name, words[i][0]) == 0)
-                        return strcmp(text, words[i][1]) == 0;
-        return r < 0 ? r : text[0] == '\0';
-}
-
-static int scope_read_unset_members(sd_bus_message *message, char type, const char *contents,
-                                    const char *name) {
-        int r = sd_bus_message_enter_container(message, type, contents), unset = 1;
-
-        while (r >= 0 && (r = sd_bus_message_at_end(message, false)) == 0) {
-                /* An array that is not empty is set, whatever is in it. */
-                r = type == 'a' ? sd_bus_message_skip(message, NULL)
-                                : scope_read_unset(message, name);
-                unset &= type != 'a' && r > 0;
-        }
-        if (r >= 0)
-                r = sd_bus_message_exit_container(message);
-        return r < 0 ? r : unset;
-}
-
-static int scope_read_unset(sd_bus_message *message, const char *name) {
-        const char *contents;
+        const char *contents, *text, *wanted = "";
         uint64_t number;
         char type;
-        int r = sd_bus_message_peek_type(message, &type, &contents), flag;
+        int r = sd_bus_message_peek_type(message, &type, &contents), flag, unset = 1;
 
         if (r <= 0)
                 return r < 0 ? r : -EBADMSG;
         switch (type) {
         case 's':
         case 'o':
-                return scope_read_unset_text(message, type, name);
+                r = sd_bus_message_read_basic(message, type, &text);
+                for (size_t i = 0; i < ELEMENTSOF(words); i++)
+                        if (strcmp(name, words[i][0]) == 0)
+                                wanted = words[i][1];
+                return r < 0 ? r : strcmp(text, wanted) == 0;
         case 'b':
                 r = sd_bus_message_read_basic(message, type, &flag);
                 return r < 0 ? r : !flag == (strcmp(name, "MemoryZSwapWriteback") != 0);
@@ -318,7 +293,16 @@ static int scope_read_unset(sd_bus_message *message, const char *name) {
                                : number == UINT64_MAX;
         case 'a':
         case 'r':
-                return scope_read_unset_members(message, type, contents, name);
+                r = sd_bus_message_enter_container(message, type, contents);
+                while (r >= 0 && (r = sd_bus_message_at_end(message, false)) == 0) {
+                        /* An array that is not empty is set, whatever is in it. */
+                        r = type == 'a' ? sd_bus_message_skip(message, NULL)
+                                        : scope_read_unset(message, name);
+                        unset &= type != 'a' && r > 0;
+                }
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+                return r < 0 ? r : unset;
         default:
                 r = sd_bus_message_skip(message, NULL);
                 return r < 0 ? r : 0;

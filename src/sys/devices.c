@@ -272,17 +272,6 @@ int default_route_read(const Sysroot *sysroot, char ret[static INTERFACE_NAME_SI
 
 /* --- addresses --- */
 
-/* NULL: none that others could reach. */
-static const void *interface_address_of(const struct sockaddr *address, int family) {
-        const struct sockaddr_in6 *six = (const void *)address;
-
-        if (!address || address->sa_family != family)
-                return NULL;
-        if (family == AF_INET)
-                return &((const struct sockaddr_in *)(const void *)address)->sin_addr;
-        return IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) ? NULL : &six->sin6_addr;
-}
-
 int interface_address_read(const char *interface, char ret[static ADDRESS_TEXT_SIZE]) {
         static const int families[] = { AF_INET, AF_INET6 };
         struct ifaddrs *list;
@@ -293,8 +282,18 @@ int interface_address_read(const char *interface, char ret[static ADDRESS_TEXT_S
                 return -errno;
         for (size_t f = 0; f < ELEMENTSOF(families) && !found; f++)
                 for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
-                        if (strcmp(i->ifa_name, interface) == 0)
-                                found = interface_address_of(i->ifa_addr, families[f]);
+                        const struct sockaddr *address = i->ifa_addr;
+                        const struct sockaddr_in6 *six = (const void *)address;
+
+                        if (strcmp(i->ifa_name, interface) != 0 || !address ||
+                            address->sa_family != families[f])
+                                continue;
+                        if (families[f] == AF_INET)
+                                found = &((const struct sockaddr_in *)(const void *)address)
+                                                 ->sin_addr;
+                        else if (!IN6_IS_ADDR_LINKLOCAL(
+                                         &six->sin6_addr)) /* else unreachable for others */
+                                found = &six->sin6_addr;
                         if (found && inet_ntop(families[f], found, ret, ADDRESS_TEXT_SIZE))
                                 r = 0;
                 }

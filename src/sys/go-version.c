@@ -37,26 +37,6 @@ static bool read_whole(const GoFile *file, uint64_t offset, void *buffer, size_t
                file->read(offset, buffer, size, file->userdata) == (ssize_t)size;
 }
 
-static bool find_section(const GoFile *file, Elf64_Shdr *ret) {
-        Elf64_Shdr sections[SECTIONS_MAX];
-        const size_t n = file->header.e_shnum;
-        char name[sizeof(SECTION)];
-        uint64_t at;
-
-        if (!read_whole(file, file->header.e_shoff, sections, n * sizeof(sections[0])))
-                return false;
-        for (size_t i = 0; i < n; i++)
-                if (sections[i].sh_type == SHT_PROGBITS &&
-                    !__builtin_add_overflow(sections[file->header.e_shstrndx].sh_offset,
-                                            sections[i].sh_name, &at) &&
-                    read_whole(file, at, name, sizeof(name)) &&
-                    memcmp(name, SECTION, sizeof(name)) == 0) {
-                        *ret = sections[i];
-                        return true;
-                }
-        return false;
-}
-
 /* Where in the file is what the program has at this address? */
 static bool find_address(const GoFile *file, uint64_t address, uint64_t *ret) {
         Elf64_Phdr segments[SEGMENTS_MAX];
@@ -115,16 +95,26 @@ int go_version_parse(GoFileRead read, void *userdata, GoVersion *ret) {
         static const char devel[] = "devel ";
         GoFile file = { .read = read, .userdata = userdata };
         const Elf64_Ehdr *h = &file.header;
-        char text[VERSION_MAX] = "";
+        char text[VERSION_MAX] = "", name[sizeof(SECTION)];
+        Elf64_Shdr sections[SECTIONS_MAX];
         const char *p = text;
-        Elf64_Shdr section;
         GoVersion v;
+        uint64_t at;
+        size_t i = 0;
 
         if (!read_whole(&file, 0, &file.header, sizeof(file.header)) ||
             memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
             h->e_ident[EI_DATA] != HOST_DATA || h->e_shentsize != sizeof(Elf64_Shdr) ||
             h->e_shnum == 0 || h->e_shnum > SECTIONS_MAX || h->e_shstrndx >= h->e_shnum ||
-            !find_section(&file, &section) || !read_version(&file, &section, text))
+            !read_whole(&file, h->e_shoff, sections, h->e_shnum * sizeof(sections[0])))
+                return -ENODATA;
+        while (i < h->e_shnum && (sections[i].sh_type != SHT_PROGBITS ||
+                                  __builtin_add_overflow(sections[h->e_shstrndx].sh_offset,
+                                                         sections[i].sh_name, &at) ||
+                                  !read_whole(&file, at, name, sizeof(name)) ||
+                                  memcmp(name, SECTION, sizeof(name)) != 0))
+                i++;
+        if (i == h->e_shnum || !read_version(&file, &sections[i], text))
                 return -ENODATA;
         /* "go1.21.3", "go1.25rc1", "devel go1.26-4a3b2c1 …" */
         if (strncmp(p, devel, strlen(devel)) == 0)

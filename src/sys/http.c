@@ -84,25 +84,6 @@ static int socket_await(int fd, short events, uint64_t end_usec) {
         return r == 0 ? -ETIMEDOUT : 0;
 }
 
-static int open_connection(const HttpAddress *to, uint64_t end_usec, int *ret_fd) {
-        _cleanup_close_ int fd =
-                socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        socklen_t size = sizeof(int);
-        int error = 0, r = 0;
-
-        if (fd < 0)
-                return -errno;
-        if (connect(fd, &to->any,
-                    to->any.sa_family == AF_INET6 ? sizeof(to->in6) : sizeof(to->in)) < 0)
-                r = errno == EINPROGRESS ? socket_await(fd, POLLOUT, end_usec) : -errno;
-        if (r == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-                r = -errno;
-        if (r < 0 || error != 0)
-                return r < 0 ? r : -error;
-        *ret_fd = TAKE_FD(fd);
-        return 0;
-}
-
 static int send_request(int fd, const HttpAddress *to, const char *path) {
         char request[REQUEST_MAX], host[INET6_ADDRSTRLEN];
         const bool six = to->any.sa_family == AF_INET6;
@@ -131,9 +112,16 @@ int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, 
         const uint64_t end_usec = clock_monotonic_usec() + (uint64_t)limits->timeout_msec * 1000;
         size_t body_bytes = 0;
         Answer answer = { 0 };
-        _cleanup_close_ int fd = -EBADF;
-        int r = open_connection(to, end_usec, &fd);
+        _cleanup_close_ int fd =
+                socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        socklen_t error_size = sizeof(int);
+        int error = 0, r = fd < 0 ? -errno : 0;
 
+        if (r >= 0 && connect(fd, &to->any,
+                              to->any.sa_family == AF_INET6 ? sizeof(to->in6) : sizeof(to->in)) < 0)
+                r = errno == EINPROGRESS ? socket_await(fd, POLLOUT, end_usec) : -errno;
+        if (r >= 0)
+                r = getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_size) < 0 ? -errno : -error;
         if (r >= 0)
                 r = send_request(fd, to, path);
         while (r == 0) {

@@ -413,15 +413,30 @@ static int has_mount(int dir_fd, const char *path, uint64_t id) {
         return r < 0 ? r : mount_table_find_id(&table, id) != NULL;
 }
 
-/* mountinfo shows a process in a chroot only the mounts below its root. Is `id` the mount on which
- * its namespace has the path of its executable? */
-static int has_exe_on(const Sysroot *sysroot, const ProcHandle *handle, uint64_t id) {
-        _cleanup_close_ int root = -EBADF, file = -EBADF;
+int proc_exe_is_mounted(const Sysroot *sysroot, const ProcHandle *handle) {
+        _cleanup_close_ int exe = -EBADF, root = -EBADF, file = -EBADF;
         char path[PATH_MAX] = "";
-        uint64_t found;
+        uint64_t id, found;
         Folder folder = { 0 };
-        int r = proc_held_exe_read(handle, path, sizeof(path));
+        int r;
 
+        if (!handle->live)
+                return 1;
+        if (proc_held_is_in_exec(handle))
+                return -EBUSY;
+        exe = openat(handle->dir_fd, "exe", O_PATH | O_CLOEXEC);
+        if (exe < 0)
+                return mountinfo_error(-errno);
+        r = mount_id_read(sysroot, exe, &id);
+        if (r >= 0)
+                r = has_mount(handle->dir_fd, "mountinfo", id);
+        if (r == 0)
+                r = has_mount(sysroot->proc_fd, "1/mountinfo", id);
+        if (r != 0)
+                return r;
+        /* mountinfo shows a process in a chroot only the mounts below its root. Is it the mount on
+         * which its namespace has the path of its executable? */
+        r = proc_held_exe_read(handle, path, sizeof(path));
         if (r < 0 || path[0] != '/')
                 return r < 0 ? r : 0;
         root = open_namespace_root(sysroot, handle, &folder);
@@ -437,26 +452,6 @@ static int has_exe_on(const Sysroot *sysroot, const ProcHandle *handle, uint64_t
                 return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
         r = mount_id_read(sysroot, file, &found);
         return r < 0 ? r : found == id;
-}
-
-int proc_exe_is_mounted(const Sysroot *sysroot, const ProcHandle *handle) {
-        _cleanup_close_ int exe = -EBADF;
-        uint64_t id;
-        int r;
-
-        if (!handle->live)
-                return 1;
-        if (proc_held_is_in_exec(handle))
-                return -EBUSY;
-        exe = openat(handle->dir_fd, "exe", O_PATH | O_CLOEXEC);
-        if (exe < 0)
-                return mountinfo_error(-errno);
-        r = mount_id_read(sysroot, exe, &id);
-        if (r >= 0)
-                r = has_mount(handle->dir_fd, "mountinfo", id);
-        if (r == 0)
-                r = has_mount(sysroot->proc_fd, "1/mountinfo", id);
-        return r == 0 ? has_exe_on(sysroot, handle, id) : r;
 }
 
 int proc_shares_memory(const ProcHandle *handle, pid_t other) {

@@ -131,18 +131,6 @@ int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max) {
 /* linux/memfd.h: the size of a file's pages as a power of two. */
 #define SIZE_SHIFT 26
 
-/* "hugepages-2048kB" */
-static bool huge_parse_folder(const char *name, uint64_t *ret_bytes) {
-        uint64_t kib;
-        int length = 0;
-
-        if (sscanf(name, "hugepages-%" SCNu64 "kB%n", &kib, &length) != 1 || length == 0 ||
-            name[length] != '\0' || kib == 0 || kib > UINT64_MAX >> 10)
-                return false;
-        *ret_bytes = kib << 10;
-        return true;
-}
-
 size_t huge_sizes_read(const Sysroot *sysroot, HugeSize *ret, size_t n_max) {
         _cleanup_closedir_ DIR *dir = dir_from_fd(
                 path_open(sysroot->sys_fd, O_RDONLY | O_DIRECTORY, "kernel/mm/hugepages"));
@@ -151,9 +139,15 @@ size_t huge_sizes_read(const Sysroot *sysroot, HugeSize *ret, size_t n_max) {
 
         while (dir && n < n_max && (entry = readdir(dir))) {
                 HugeSize size = { 0 };
+                int length = 0;
+                uint64_t kib;
 
-                if (!huge_parse_folder(entry->d_name, &size.page_bytes) ||
-                    path_read_u64(dirfd(dir), UINT64_MAX, &size.n_pages, "%s/nr_hugepages",
+                if (sscanf(entry->d_name, "hugepages-%" SCNu64 "kB%n", &kib, &length) != 1 ||
+                    length == 0 || entry->d_name[length] != '\0' || kib == 0 ||
+                    kib > UINT64_MAX >> 10)
+                        continue;
+                size.page_bytes = kib << 10;
+                if (path_read_u64(dirfd(dir), UINT64_MAX, &size.n_pages, "%s/nr_hugepages",
                                   entry->d_name) < 0)
                         continue;
                 /* Missing in a dump. The guard reads this each second: no more than it needs. */
@@ -190,29 +184,23 @@ static void huge_add_device(HugeDevices *devices, dev_t device, uint64_t page_by
         }
 }
 
-/* "rw,relatime,pagesize=2M": K or M (hugetlbfs_show_options()). 0: none. */
-static uint64_t mount_page_size(const char *options) {
-        const char *value = strstr(options, "pagesize=");
-        uint64_t size;
-        char unit;
-
-        if (!value || sscanf(value, "pagesize=%" SCNu64 "%c", &size, &unit) != 2 ||
-            size > UINT64_MAX >> 20)
-                return 0;
-        return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : 0;
-}
-
 void huge_devices_add_mounts(HugeDevices *devices, const char *mountinfo) {
         _cleanup_mount_table_ MountTable table = { 0 };
 
         (void)mountinfo_parse(mountinfo, &table);
         for (size_t i = 0; i < table.n_mounts; i++) {
                 const Mount *m = &table.mounts[i];
-                const uint64_t page_bytes =
-                        strcmp(m->type, "hugetlbfs") == 0 ? mount_page_size(m->options) : 0;
+                const char *value = strstr(m->options, "pagesize=");
+                uint64_t size;
+                char unit;
 
-                if (page_bytes > 0)
-                        huge_add_device(devices, makedev(m->major, m->minor), page_bytes);
+                /* "rw,relatime,pagesize=2M": K or M (hugetlbfs_show_options()) */
+                if (strcmp(m->type, "hugetlbfs") != 0 || !value ||
+                    sscanf(value, "pagesize=%" SCNu64 "%c", &size, &unit) != 2 || size == 0 ||
+                    size > UINT64_MAX >> 20 || (unit != 'K' && unit != 'M'))
+                        continue;
+                huge_add_device(devices, makedev(m->major, m->minor),
+                                unit == 'K' ? size << 10 : size << 20);
         }
 }
 

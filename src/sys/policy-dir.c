@@ -69,28 +69,6 @@ static bool scan_check_owner(Scan *scan, const char *path, const struct stat *st
         return true;
 }
 
-static void scan_open_folder(Scan *scan, Folder *folder) {
-        _cleanup_close_ int fd = -EBADF;
-        struct stat st;
-
-        fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 && errno == ENOENT)
-                return;
-        if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
-                diagnostics_add_path(scan->errors, folder->path,
-                                     "not a folder, expected a folder of policy files and not a "
-                                     "link; replace it with a folder");
-                return;
-        }
-        if (fd < 0 || fstat(fd, &st) < 0) {
-                diagnostics_add_path(scan->errors, folder->path,
-                                     "cannot be opened: %m, expected a folder");
-                return;
-        }
-        if (scan_check_owner(scan, folder->path, &st))
-                folder->fd = TAKE_FD(fd);
-}
-
 static int scan_list_folder(Scan *scan, size_t folder) {
         /* A description of its own: a dup(2) would share the position in the folder. */
         _cleanup_closedir_ DIR *dir = dir_from_fd(
@@ -133,20 +111,6 @@ static int scan_list_folder(Scan *scan, size_t folder) {
         }
 }
 
-/* The folder that an absolute target without detours is directly in, or -1. */
-static int scan_find_folder(const Scan *scan, const char *target, size_t length) {
-        for (size_t i = 0; i < scan->n_folders; i++) {
-                const char *path = scan->folders[i].path;
-                size_t n = strlen(path);
-
-                while (n > 1 && path[n - 1] == '/')
-                        n--;
-                if (n == length && memcmp(path, target, n) == 0)
-                        return (int)i;
-        }
-        return -1;
-}
-
 static int scan_refuse_link(Scan *scan, const char *path, const char *target) {
         diagnostics_add_path(scan->errors, path,
                              "a link to %s, expected a file, or a link to a file in a policy "
@@ -168,12 +132,20 @@ static int scan_open_link(Scan *scan, const Folder *folder, const char *name, co
         if (strcmp(target, "/dev/null") == 0)
                 return -ECANCELED;
         slash = strrchr(target, '/');
-        if (slash) {
-                int i = scan_find_folder(scan, target, (size_t)(slash - target));
+        if (slash) { /* an absolute target without detours is directly in one of the folders */
+                folder = NULL;
+                for (size_t i = 0; i < scan->n_folders && !folder; i++) {
+                        const char *other = scan->folders[i].path;
+                        size_t length = strlen(other);
 
-                if (i < 0 || scan->folders[i].fd < 0)
+                        while (length > 1 && other[length - 1] == '/')
+                                length--;
+                        if (length == (size_t)(slash - target) &&
+                            memcmp(other, target, length) == 0)
+                                folder = &scan->folders[i];
+                }
+                if (!folder || folder->fd < 0)
                         return scan_refuse_link(scan, path, target);
-                folder = &scan->folders[i];
         }
         fd = path_open(folder->fd, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, "%s",
                        slash ? slash + 1 : target);
@@ -240,9 +212,25 @@ int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
         size_t before = errors->n_added;
         int r = scan.folders ? 0 : -ENOMEM;
 
-        for (; r == 0 && scan.n_folders < n_dirs; scan.n_folders++) {
-                scan.folders[scan.n_folders] = (Folder){ dirs[scan.n_folders], -EBADF };
-                scan_open_folder(&scan, &scan.folders[scan.n_folders]);
+        while (r == 0 && scan.n_folders < n_dirs) {
+                const char *path = dirs[scan.n_folders];
+                _cleanup_close_ int fd =
+                        open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                Folder *folder = &scan.folders[scan.n_folders++];
+                struct stat st;
+
+                *folder = (Folder){ path, -EBADF };
+                if (fd < 0 && errno == ENOENT)
+                        continue;
+                if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+                        diagnostics_add_path(scan.errors, path,
+                                             "not a folder, expected a folder of policy files and "
+                                             "not a link; replace it with a folder");
+                else if (fd < 0 || fstat(fd, &st) < 0)
+                        diagnostics_add_path(scan.errors, path,
+                                             "cannot be opened: %m, expected a folder");
+                else if (scan_check_owner(&scan, path, &st))
+                        folder->fd = TAKE_FD(fd);
         }
         for (size_t i = 0; r == 0 && i < n_dirs; i++)
                 if (scan.folders[i].fd >= 0)

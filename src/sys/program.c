@@ -41,24 +41,12 @@ int program_run(const char *const *argv, int out) {
         return r < 0 ? r : program_wait(pid);
 }
 
-static int read_all(int fd, Text *ret) {
-        char buffer[16384];
-
-        for (;;) {
-                ssize_t n = read(fd, buffer, sizeof(buffer));
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return n < 0 ? -errno : ret->error;
-                text_append_bytes(ret, buffer, (size_t)n);
-        }
-}
-
 int program_read(const char *const *argv, Text *ret) {
         _cleanup_close_ int in = -EBADF, out = -EBADF;
+        char buffer[16384];
         int fds[2], r, ended;
         pid_t pid;
+        ssize_t n;
 
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return -errno;
@@ -68,7 +56,12 @@ int program_read(const char *const *argv, Text *ret) {
         closep(&out);
         if (r < 0)
                 return r;
-        r = read_all(in, ret);
+        do {
+                n = read(in, buffer, sizeof(buffer));
+                if (n > 0)
+                        text_append_bytes(ret, buffer, (size_t)n);
+        } while (n > 0 || (n < 0 && errno == EINTR));
+        r = n < 0 ? -errno : ret->error;
         closep(&in);
         ended = program_wait(pid);
         return r < 0 ? r : ended;
