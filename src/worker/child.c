@@ -17,30 +17,11 @@ enum { SEND_BUFFER_BYTES = 512 << 10 };
 
 extern char **environ;
 
-/* dup2(2) onto the same number would keep close-on-exec. */
-static int child_spawn(const char *program, int socket, pid_t *ret) {
-        char *const argv[] = { (char *)"tidbnumad", (char *)"--worker", NULL };
-        posix_spawn_file_actions_t actions;
-        int moved = socket, r;
-
-        if (socket == WORKER_FD)
-                moved = fcntl(socket, F_DUPFD_CLOEXEC, WORKER_FD + 1);
-        if (moved < 0)
-                return -errno;
-        r = posix_spawn_file_actions_init(&actions);
-        if (r == 0)
-                r = posix_spawn_file_actions_adddup2(&actions, moved, WORKER_FD);
-        if (r == 0)
-                r = posix_spawn(ret, program, &actions, NULL, argv, environ);
-        (void)posix_spawn_file_actions_destroy(&actions);
-        if (moved != socket)
-                (void)close(moved);
-        return -r;
-}
-
 int worker_child_start(const char *program, WorkerChild *ret) {
+        char *const argv[] = { (char *)"tidbnumad", (char *)"--worker", NULL };
         _cleanup_close_ int here = -EBADF, there = -EBADF;
         const int size = SEND_BUFFER_BYTES;
+        posix_spawn_file_actions_t actions;
         int ends[2], r;
         pid_t pid;
 
@@ -49,9 +30,20 @@ int worker_child_start(const char *program, WorkerChild *ret) {
         here = ends[0];
         there = ends[1];
         (void)setsockopt(there, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-        r = child_spawn(program, there, &pid);
-        if (r < 0)
-                return r;
+        if (there == WORKER_FD) { /* dup2(2) onto the same number would keep close-on-exec */
+                there = fcntl(there, F_DUPFD_CLOEXEC, WORKER_FD + 1);
+                (void)close(WORKER_FD);
+                if (there < 0)
+                        return -errno;
+        }
+        r = posix_spawn_file_actions_init(&actions);
+        if (r == 0)
+                r = posix_spawn_file_actions_adddup2(&actions, there, WORKER_FD);
+        if (r == 0)
+                r = posix_spawn(&pid, program, &actions, NULL, argv, environ);
+        (void)posix_spawn_file_actions_destroy(&actions);
+        if (r != 0)
+                return -r;
         *ret = (WorkerChild){ .fd = TAKE_FD(here), .pid = pid };
         return 0;
 }

@@ -57,68 +57,6 @@ static int reply_set_text(WorkerReply *reply, const char *text) {
         return 0;
 }
 
-static int job_read_args(const ProcHandle *handle, WorkerReply *reply) {
-        _cleanup_process_ Process process = { 0 };
-        int r = process_read_args(handle, &process);
-
-        return r < 0 ? r : reply_set_text(reply, process.args);
-}
-
-/* Returns the Foreign that its mounts show. */
-static int job_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Foreign before) {
-        Process process = { .foreign = before };
-        int r = process_check_mounts(sysroot, handle, &process);
-
-        return r < 0 ? r : (int)process.foreign;
-}
-
-static int job_read_data_dir(const Sysroot *sysroot, const ProcHandle *handle, WorkerReply *reply) {
-        _cleanup_free_ char *path = NULL;
-        int r = data_dir_read(sysroot, handle, &path);
-
-        return r < 0 ? r : reply_set_text(reply, path);
-}
-
-static int job_read_storage(const Sysroot *sysroot, const ProcHandle *handle, const char *path,
-                            WorkerReply *reply) {
-        _cleanup_storage_devices_ StorageDevices storage = { 0 };
-        int r = storage_find_process(sysroot, handle->dir_fd, path, &storage);
-
-        if (r < 0)
-                return r;
-        reply->nodes = storage.nodes;
-        return reply_set_text(reply, storage.chain ? storage.chain : "");
-}
-
-static int job_read_script(const Sysroot *sysroot, const WorkerRequest *request,
-                           WorkerReply *reply) {
-        _cleanup_free_ char *text = NULL;
-        int r = script_read(sysroot, request->path, request->any_text, &text);
-
-        return r < 0 ? r : reply_set_text(reply, text);
-}
-
-static int job_look_up_user(const char *user, WorkerReply *reply) {
-        uid_t uid;
-        int r = user_to_uid(user, &uid);
-
-        if (r >= 0)
-                (void)snprintf(reply->text, sizeof(reply->text), "%u", uid);
-        return r;
-}
-
-static int job_probe(const ProcHandle *handle) {
-        MapsReader *maps;
-        Mapping mapping;
-        int r = maps_open(handle, &maps);
-
-        if (r < 0)
-                return r;
-        r = maps_next(maps, &mapping);
-        (void)maps_close(maps);
-        return r < 0 ? r : 0;
-}
-
 static int job_draw(const WorkerRequest *request, const ProcHandle *handle, WorkerReply *reply) {
         const size_t n_nodes = id_set_count(&request->nodes);
         _cleanup_free_ Node *nodes = calloc(n_nodes + 1, sizeof(*nodes)); /* 2 KiB each */
@@ -151,17 +89,11 @@ static void drop_move(WorkerWalks *walks, const Move *move) {
                 }
 }
 
-static int job_move(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *handle,
+static int job_move(WorkerWalks *w, const WorkerRequest *request, ProcHandle *handle,
                     WorkerReply *reply) {
         Move *move = NULL;
-        WorkerWalks *w;
         int r;
 
-        if (!*walks)
-                *walks = calloc(1, sizeof(**walks));
-        if (!*walks)
-                return -ENOMEM;
-        w = *walks;
         for (size_t i = 0; i < w->n_moves && !move; i++)
                 if (w->moves[i]->handle.pid == handle->pid &&
                     w->moves[i]->handle.start_ticks == handle->start_ticks)
@@ -202,33 +134,59 @@ static int job_move(WorkerWalks **walks, const WorkerRequest *request, ProcHandl
         return r;
 }
 
-/* --- */
+/* --- all jobs --- */
 
-static int job_run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
+/* Takes over the handle, leaving it empty, if the job begins a walk of the mover. */
+static int job_run(const Sysroot *sysroot, WorkerWalks *walks, const WorkerRequest *request,
                    ProcHandle *handle, WorkerReply *reply) {
+        _cleanup_storage_devices_ StorageDevices storage = { 0 };
+        _cleanup_process_ Process process = { 0 };
+        _cleanup_free_ char *text = NULL;
+        MapsReader *maps;
+        Mapping mapping;
+        uid_t uid;
+        int r;
+
         switch (request->job) {
         case WORKER_ARGS:
-                return job_read_args(handle, reply);
+                r = process_read_args(handle, &process);
+                return r < 0 ? r : reply_set_text(reply, process.args);
         case WORKER_VFORK:
                 return process_is_vforked(handle, &(Process){ .forked_by = request->forked_by });
         case WORKER_EXE:
-                return job_check_mounts(sysroot, handle, request->foreign);
+                process.foreign = request->foreign;
+                r = process_check_mounts(sysroot, handle, &process);
+                return r < 0 ? r : (int)process.foreign; /* that its mounts show */
         case WORKER_PORTS:
                 return listen_ports_read(sysroot, handle, &reply->ports);
         case WORKER_DATA_DIR:
-                return job_read_data_dir(sysroot, handle, reply);
+                r = data_dir_read(sysroot, handle, &text);
+                return r < 0 ? r : reply_set_text(reply, text);
         case WORKER_STORAGE:
-                return job_read_storage(sysroot, handle, request->path, reply);
+                r = storage_find_process(sysroot, handle->dir_fd, request->path, &storage);
+                if (r < 0)
+                        return r;
+                reply->nodes = storage.nodes;
+                return reply_set_text(reply, storage.chain ? storage.chain : "");
         case WORKER_MEMORY_POLICY:
                 return memory_policy_read(handle, reply->text, sizeof(reply->text));
         case WORKER_USER:
-                return job_look_up_user(request->path, reply);
+                r = user_to_uid(request->path, &uid);
+                if (r >= 0)
+                        (void)snprintf(reply->text, sizeof(reply->text), "%u", uid);
+                return r;
         case WORKER_SCRIPT:
-                return job_read_script(sysroot, request, reply);
+                r = script_read(sysroot, request->path, request->any_text, &text);
+                return r < 0 ? r : reply_set_text(reply, text);
         case WORKER_HUGE:
                 return huge_maps_read(sysroot, handle, &request->nodes, &reply->huge);
         case WORKER_PROBE:
-                return job_probe(handle);
+                r = maps_open(handle, &maps);
+                if (r < 0)
+                        return r;
+                r = maps_next(maps, &mapping);
+                (void)maps_close(maps);
+                return r < 0 ? r : 0;
         case WORKER_DRAW:
                 return job_draw(request, handle, reply);
         case WORKER_MOVE:
@@ -248,20 +206,6 @@ static int job_run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequ
         default:
                 return -EINVAL;
         }
-}
-
-/* Runs one job. Takes over the handle, leaving it empty, if the job begins a walk of the mover. */
-static void request_run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
-                        ProcHandle *handle, WorkerReply *reply) {
-        const uint64_t begun_usec = clock_thread_cpu_usec();
-        _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
-
-        affinity_borrow(&request->cpus, &loan);
-        memset(reply, 0, offsetof(WorkerReply, draw.by_node));
-        reply->job = request->job;
-        reply->serial = request->serial;
-        reply->result = job_run(sysroot, walks, request, handle, reply);
-        reply->cpu_usec = clock_thread_cpu_usec() - begun_usec;
 }
 
 /* --- the process that runs them --- */
@@ -336,23 +280,11 @@ static int fd_close_above(pid_t fd, void *userdata) {
         return 0;
 }
 
-/* What the daemon did not mark to be closed on exec, such as sockets that it was given. */
-static void fds_close_above(int fd) {
-        Above above = { .fd = fd };
-
-        if (syscall(NR_CLOSE_RANGE, (unsigned)fd + 1, ~0U, 0U) == 0)
-                return;
-        above.dir_fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (above.dir_fd >= 0)
-                (void)proc_foreach_number(above.dir_fd, fd_close_above,
-                                          &above); /* which closes it */
-}
-
 static int reply_send(int fd, const WorkerReply *reply) {
         return send(fd, reply, worker_reply_size(reply), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks **walks, WorkerReply *reply) {
+static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks *walks, WorkerReply *reply) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         WorkerRequest request;
         int r = request_receive(fd, &request, &handle);
@@ -360,8 +292,17 @@ static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks **walks, Wo
         if (r <= 0)
                 return r;
         r = handle_check(request.job, &handle);
-        if (r >= 0)
-                request_run(sysroot, walks, &request, &handle, reply);
+        memset(reply, 0, offsetof(WorkerReply, draw.by_node));
+        reply->job = request.job;
+        reply->serial = request.serial;
+        if (r >= 0) {
+                const uint64_t begun_usec = clock_thread_cpu_usec();
+                _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
+
+                affinity_borrow(&request.cpus, &loan);
+                reply->result = job_run(sysroot, walks, &request, &handle, reply);
+                reply->cpu_usec = clock_thread_cpu_usec() - begun_usec;
+        }
         /* If the process ended meanwhile, the result may be that of another one with its pid. */
         if (r >= 0 && reply->result >= 0 && handle.dir_fd >= 0)
                 r = handle_check(request.job, &handle);
@@ -378,13 +319,19 @@ static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks **walks, Wo
 int worker_serve(int fd) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_free_ WorkerReply *reply = calloc(1, sizeof(*reply));
-        WorkerWalks *walks = NULL;
+        WorkerWalks walks = { 0 };
+        Above above = { .fd = fd };
         int r;
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "tidbnumad-work");
         (void)self_lock_memory(); /* used pages only; the guard must not swap */
-        fds_close_above(fd);
+        /* What the daemon did not mark to be closed on exec, such as sockets that it was given. */
+        if (syscall(NR_CLOSE_RANGE, (unsigned)fd + 1, ~0U, 0U) != 0) {
+                above.dir_fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (above.dir_fd >= 0) /* which the call closes */
+                        (void)proc_foreach_number(above.dir_fd, fd_close_above, &above);
+        }
         /* fails for users other than root, who have no capabilities */
         (void)capability_keep(CAPABILITIES);
         if (!reply || sysroot_open(NULL, &sysroot) < 0)
@@ -393,10 +340,8 @@ int worker_serve(int fd) {
         r = reply_send(fd, reply);
         while (r >= 0 && (r = request_serve(fd, &sysroot, &walks, reply)) > 0)
                 ;
-        for (size_t i = 0; walks && i < walks->n_moves; i++)
-                move_free(walks->moves[i]);
-        if (walks)
-                free(walks->moves);
-        free(walks);
+        for (size_t i = 0; i < walks.n_moves; i++)
+                move_free(walks.moves[i]);
+        free(walks.moves);
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
