@@ -231,6 +231,18 @@ void text_append_printable(Text *text, const char *name) {
         utf8_append_visible(text, name, strlen(name), "");
 }
 
+void text_append_names(Text *text, const char *format, ...) {
+        va_list names;
+
+        va_start(names, format);
+        for (const char *next; (next = strstr(format, "%s")); format = next + strlen("%s")) {
+                text_append_bytes(text, format, (size_t)(next - format));
+                text_append_printable(text, va_arg(names, const char *));
+        }
+        va_end(names);
+        text_append(text, format);
+}
+
 /* --- secrets in command lines --- */
 
 static const char *const SECRET_WORDS[] = { "passw",      "passphrase",  "secret",

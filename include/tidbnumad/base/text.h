@@ -85,6 +85,9 @@ void utf8_append_visible(Text *text, const char *string, size_t size, const char
 /* The same of a name. */
 void text_append_printable(Text *text, const char *name);
 
+/* The same of each name in a sentence: the format has no other conversions than %s. */
+void text_append_names(Text *text, const char *format, ...) _printf_(2, 3);
+
 /* Strict parsing of numbers, sizes and times: the whole text must be the value. */
 
 /* Decimal, no sign, no white space. -EINVAL: not a number; -ERANGE: too large. */

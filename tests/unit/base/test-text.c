@@ -86,6 +86,14 @@ static void check_visible(const char *in, const char *expected) {
         assert_string_equal(text.data ? text.data : "", expected);
 }
 
+TEST(names_in_a_sentence_are_escaped) {
+        _cleanup_text_ Text text = { 0 };
+
+        text_append_names(&text, "%s: of %s.\n", "a\nb", "c");
+        text_append_names(&text, "none\n");
+        assert_string_equal(text.data, "a\\x0ab: of c.\nnone\n");
+}
+
 /* Nothing of a name drives a terminal, begins a line, or is shown where it is not. */
 TEST(what_is_hidden_is_escaped) {
         check_visible("", "");
