@@ -30,9 +30,6 @@
 /* Column at which the help of an option begins. */
 enum { HELP_COLUMN = 27 };
 
-/* The names of all commands, as commands_in() has them. */
-#define OPTIONS_COMMANDS_MAX 128u
-
 #define FIELD(name) offsetof(Args, name)
 
 static const OptionRow option_rows[] = {
@@ -216,24 +213,20 @@ const CommandRow *options_command(Command command) {
         return &commands[command];
 }
 
-/* "plan", "plan and advise". */
-static const char *commands_in(unsigned all, char buffer[static OPTIONS_COMMANDS_MAX]) {
-        const unsigned n = (unsigned)__builtin_popcount(all);
-        size_t length = 0;
-        unsigned n_shown = 0;
+/* "plan", "plan and advise", with the conjunction before the last of several. */
+static void append_commands(unsigned all, const char *conjunction, Text *text) {
+        const int n = __builtin_popcount(all);
+        int n_shown = 0;
 
-        buffer[0] = '\0';
-        for (unsigned c = 0; c < N_COMMANDS && length < OPTIONS_COMMANDS_MAX; c++) {
-                if (!(all & (1u << c)))
-                        continue;
-                length += (size_t)snprintf(buffer + length, OPTIONS_COMMANDS_MAX - length, "%s%s",
-                                           n_shown == 0       ? ""
-                                           : n_shown + 1 == n ? " and "
-                                                              : ", ",
-                                           commands[c].name);
-                n_shown++;
-        }
-        return buffer;
+        for (unsigned c = 0; c < N_COMMANDS; c++)
+                if (all & (1u << c)) {
+                        n_shown++;
+                        text_appendf(text, "%s%s",
+                                     n_shown == 1   ? ""
+                                     : n_shown == n ? conjunction
+                                                    : ", ",
+                                     commands[c].name);
+                }
 }
 
 /* `column`: of the end of the first line. */
@@ -256,18 +249,41 @@ static void append_option(const OptionRow *row, Text *text) {
         append_lines(row->help, (int)(text->length - before), text);
 }
 
-/* The first of that name, with or without "--". */
-static const OptionRow *find_option(const char *word) {
-        const char *name = strncmp(word, "--", 2) == 0 ? word + 2 : word;
+/* Of several options of one name the one of these commands, else the first; NULL: there is none. */
+static const OptionRow *find_option(const char *name, unsigned of_commands) {
+        const OptionRow *first = NULL;
 
-        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
-                if (strcmp(option_rows[i].name, name) == 0)
+        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++) {
+                if (strcmp(option_rows[i].name, name) != 0)
+                        continue;
+                if (option_rows[i].commands & of_commands)
                         return &option_rows[i];
-        return NULL;
+                first = first ? first : &option_rows[i];
+        }
+        return first;
 }
 
-static void append_help_of_all(Text *text) {
-        text_append(text,
+/* Prints the version or the help. Returns as args_parse(). */
+static int answer(const Args *args, bool has_command) {
+        const CommandRow *command = &commands[args->command];
+        _cleanup_text_ Text text = { 0 };
+
+        if (args->version) {
+                text_append(&text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
+                return output_text(&text);
+        }
+        if (has_command) {
+                text_appendf(&text, "tidbnumactl %s [OPTION…]%s%s\n\n%s\n", command->name,
+                             *command->arguments ? " " : "", command->arguments, command->text);
+                for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
+                        if (option_rows[i].commands & (1u << args->command))
+                                append_option(&option_rows[i], &text);
+                text_appendf(&text, "\nExamples:\n%s\nSee tidbnumactl(8) and tidbnumad.d(5).\n",
+                             command->examples);
+                return output_text(&text);
+        }
+
+        text_append(&text,
                     "tidbnumactl COMMAND [OPTION…]\n"
                     "\n"
                     "Checks policies, shows the plan and the state of tidbnumad, pauses it and\n"
@@ -276,60 +292,38 @@ static void append_help_of_all(Text *text) {
                     "\n"
                     "Commands:\n");
         for (unsigned c = 0; c < N_COMMANDS; c++) {
-                const CommandRow *row = &commands[c];
-                const size_t before = text->length;
-                int column;
+                const size_t before = text.length;
+                const char *line;
 
-                text_appendf(text, "  %s %s", row->name, row->arguments);
-                column = (int)(text->length - before);
+                text_appendf(&text, "  %s %s", commands[c].name, commands[c].arguments);
                 /* A terminal counts letters, not bytes. */
-                if (strstr(row->arguments, "…"))
-                        column -= (int)strlen("…") - 1;
-                text_appendf(text, "%*s%s\n", HELP_COLUMN + 3 - column, "", row->summary);
+                line = text_string(&text);
+                text_appendf(&text, "%*s%s\n",
+                             HELP_COLUMN + 3 - (int)utf8_count(line + before, line + text.length),
+                             "", commands[c].summary);
         }
-        text_append(text, "\nOptions:\n");
+        text_append(&text, "\nOptions:\n");
         for (size_t i = 0; i < ELEMENTSOF(option_rows); i++) {
                 const OptionRow *row = &option_rows[i];
 
                 /* An option that is another one for other commands is named once. */
-                if (find_option(row->name) != row)
+                if (find_option(row->name, 0) != row)
                         continue;
-                append_option(row, text);
+                append_option(row, &text);
                 for (size_t k = i + 1; k < ELEMENTSOF(option_rows); k++) {
-                        char names[OPTIONS_COMMANDS_MAX];
-
                         if (strcmp(option_rows[k].name, row->name) != 0)
                                 continue;
-                        text_appendf(text, "%*swith %s, an option of %s:\n", HELP_COLUMN, "",
-                                     option_rows[k].argument,
-                                     commands_in(option_rows[k].commands, names));
-                        append_lines(option_rows[k].help, 0, text);
+                        text_appendf(&text, "%*swith %s, an option of ", HELP_COLUMN, "",
+                                     option_rows[k].argument);
+                        append_commands(option_rows[k].commands, " and ", &text);
+                        text_append(&text, ":\n");
+                        append_lines(option_rows[k].help, 0, &text);
                 }
         }
-        text_append(text, "\nExamples:\n");
+        text_append(&text, "\nExamples:\n");
         for (unsigned c = 0; c < N_COMMANDS; c++)
-                text_append(text, commands[c].examples);
-        text_append(text, "\nSee tidbnumactl(8) and tidbnumad.d(5).\n");
-}
-
-/* Prints the version or the help. Returns as args_parse(). */
-static int answer(const Args *args, bool has_command) {
-        const CommandRow *command = &commands[args->command];
-        _cleanup_text_ Text text = { 0 };
-
-        if (args->version)
-                text_append(&text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
-        else if (!has_command)
-                append_help_of_all(&text);
-        else {
-                text_appendf(&text, "tidbnumactl %s [OPTION…]%s%s\n\n%s\n", command->name,
-                             *command->arguments ? " " : "", command->arguments, command->text);
-                for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
-                        if (option_rows[i].commands & (1u << args->command))
-                                append_option(&option_rows[i], &text);
-                text_appendf(&text, "\nExamples:\n%s\nSee tidbnumactl(8) and tidbnumad.d(5).\n",
-                             command->examples);
-        }
+                text_append(&text, commands[c].examples);
+        text_append(&text, "\nSee tidbnumactl(8) and tidbnumad.d(5).\n");
         return output_text(&text);
 }
 
@@ -340,19 +334,14 @@ static int refuse_command(const char *word) {
         Suggestion similar = { .word = word };
         _cleanup_text_ Text list = { 0 };
 
-        for (unsigned c = 0; c < N_COMMANDS; c++) {
+        for (unsigned c = 0; c < N_COMMANDS; c++)
                 suggest(&similar, commands[c].name);
-                text_appendf(&list, "%s %s",
-                             c == 0                ? ""
-                             : c + 1 == N_COMMANDS ? " or"
-                                                   : ",",
-                             commands[c].name);
-        }
+        append_commands(ALL, " or ", &list);
         if (similar.nearest)
                 output_line(stderr, "tidbnumactl: unknown command '%s', did you mean '%s'?", word,
                             similar.nearest);
         else
-                output_line(stderr, "tidbnumactl: unknown command '%s', expected%s", word,
+                output_line(stderr, "tidbnumactl: unknown command '%s', expected %s", word,
                             text_string(&list));
         output_line(stderr, "Try 'tidbnumactl --help'.");
         return -EINVAL;
@@ -387,31 +376,6 @@ static int add_policy_file(Args *args, const char *path, const char *what) {
                         path, what);
 }
 
-/* getopt_long(3) has rejected the option and suggests none: print a similar one of this command. It
- * also rejects an option whose argument is missing: that one is spelled correctly. */
-static void suggest_option(const Args *args, const char *word) {
-        char name[SUGGEST_WORD_MAX];
-        Suggestion similar = { .word = name };
-
-        if (strncmp(word, "--", 2) != 0)
-                return;
-        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
-                if (option_rows[i].commands & (1u << args->command))
-                        suggest(&similar, option_rows[i].name);
-        if (similar.nearest && strcmp(similar.nearest, name) != 0)
-                output_line(stderr, "Did you mean '--%s'?", similar.nearest);
-}
-
-/* Of two options of one name, each takes the one that its command has. */
-static bool option_is_another_commands(Command command, const OptionRow *row) {
-        for (size_t i = 0; i < ELEMENTSOF(option_rows) && !(row->commands & (1u << command)); i++)
-                if (&option_rows[i] != row && strcmp(option_rows[i].name, row->name) == 0 &&
-                    (option_rows[i].commands & (1u << command)))
-                        return true;
-        return false;
-}
-
 /* argv[0] is the command's name. Returns as args_parse(). */
 static int parse_options(Args *args, int argc, char *argv[]) {
         const unsigned command = 1u << args->command;
@@ -420,7 +384,7 @@ static int parse_options(Args *args, int argc, char *argv[]) {
         int id, r = 1;
 
         for (size_t i = 0; i < ELEMENTSOF(option_rows) && n_options + 1 < OPTIONS_MAX; i++)
-                if (!option_is_another_commands(args->command, &option_rows[i]))
+                if (find_option(option_rows[i].name, command) == &option_rows[i])
                         options[n_options++] =
                                 (struct option){ .name = option_rows[i].name,
                                                  .has_arg = option_rows[i].argument
@@ -437,19 +401,33 @@ static int parse_options(Args *args, int argc, char *argv[]) {
                         args->help = true;
                 else if (id == 'q')
                         args->quiet = true;
-                else if (!row) { /* getopt_long() has printed the error */
-                        suggest_option(args, argv[optind > 1 ? optind - 1 : 1]);
+                else if (!row) {
+                        const char *word = argv[optind > 1 ? optind - 1 : 1];
+                        char name[SUGGEST_WORD_MAX] = "";
+                        Suggestion similar = { .word = name };
+
+                        /* getopt_long(3) has printed the error and suggests none: print a similar
+                         * option of this command. It also rejects an option whose argument is
+                         * missing: that one is spelled correctly. */
+                        if (strncmp(word, "--", 2) == 0)
+                                (void)snprintf(name, sizeof(name), "%.*s",
+                                               (int)strcspn(word + 2, "="), word + 2);
+                        for (size_t i = 0; i < ELEMENTSOF(option_rows) && *name; i++)
+                                if (option_rows[i].commands & command)
+                                        suggest(&similar, option_rows[i].name);
+                        if (similar.nearest && strcmp(similar.nearest, name) != 0)
+                                output_line(stderr, "Did you mean '--%s'?", similar.nearest);
                         return try_help(args);
                 } else if (!(row->commands & command)) {
-                        char names[OPTIONS_COMMANDS_MAX];
+                        _cleanup_text_ Text names = { 0 };
                         unsigned all = 0;
 
                         for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
                                 if (strcmp(option_rows[i].name, row->name) == 0)
                                         all |= option_rows[i].commands;
+                        append_commands(all, " and ", &names);
                         return REFUSE(args, "%s has no option --%s; it is an option of %s",
-                                      commands[args->command].name, row->name,
-                                      commands_in(all, names));
+                                      commands[args->command].name, row->name, text_string(&names));
                 } else if (field == (void *)args->policy_dirs)
                         r = add_word(args, args->policy_dirs, &args->n_policy_dirs,
                                      ARGS_POLICY_DIRS_MAX, optarg, "--policy-dir");
@@ -525,7 +503,8 @@ static void put_command_first(int argc, char *argv[]) {
         int at = 1;
 
         while (at < argc && argv[at][0] == '-') {
-                const OptionRow *row = find_option(argv[at]);
+                const OptionRow *row =
+                        strncmp(argv[at], "--", 2) == 0 ? find_option(argv[at] + 2, 0) : NULL;
 
                 at += row && row->argument ? 2 : 1;
         }
