@@ -168,14 +168,6 @@ void ask_append_failure(Text *text, const HttpAddress *address, int error, unsig
                                                            : strerror(-error));
 }
 
-/* The server that is asked, and what was wrong with its last answer. */
-typedef struct Asking {
-        const ProductStatus *paths;
-        HttpAddress address;
-        unsigned status;
-        Asked *asked;
-} Asking;
-
 static void take_metric(const PromSample *sample, void *userdata) {
         Asked *asked = userdata;
 
@@ -204,31 +196,16 @@ static int collect_body(const char *bytes, size_t size, void *userdata) {
         return text->error;
 }
 
-/* NULL: it is no JSON, or did not come; `ret_error` has the reason. */
-static json_t *ask_json(Asking *a, const char *path, int *ret_error) {
+/* -EILSEQ: it is no JSON. The caller frees it. */
+static int ask_json(const HttpAddress *address, const char *path, unsigned *ret_status,
+                    json_t **ret) {
         _cleanup_text_ Text body = { 0 };
-        json_t *root = NULL;
+        const int r = http_get(address, path, &json_limits, collect_body, &body, ret_status);
 
-        *ret_error = http_get(&a->address, path, &json_limits, collect_body, &body, &a->status);
-        if (*ret_error >= 0)
-                root = json_loadb(text_string(&body), body.length, 0, NULL);
-        if (*ret_error >= 0 && !root)
-                *ret_error = -EILSEQ;
-        return root;
-}
-
-/* A list of words, as PD's location-labels; others have no value that is compared. */
-static int add_words(ServerReport *report, const char *name, const json_t *list) {
-        _cleanup_text_ Text words = { 0 };
-        const json_t *word;
-        size_t i;
-
-        json_array_foreach(list, i, word) {
-                if (!json_is_string(word))
-                        return 0;
-                text_appendf(&words, "%s%s", i > 0 ? "," : "", json_string_value(word));
-        }
-        return words.error < 0 ? words.error : server_report_add(report, name, text_string(&words));
+        if (r < 0)
+                return r;
+        *ret = json_loadb(text_string(&body), body.length, 0, NULL);
+        return *ret ? 0 : -EILSEQ;
 }
 
 /* Deeper ones than `depth` are left out: no server has such. */
@@ -238,55 +215,37 @@ static int add_settings(ServerReport *report, const char *section, json_t *objec
         int r = 0;
 
         json_object_foreach(object, key, value) {
-                _cleanup_text_ Text name = { 0 }, number = { 0 };
+                bool has_text = !json_is_object(value) && !json_is_null(value);
+                _cleanup_text_ Text name = { 0 }, text = { 0 };
+                const json_t *word;
+                size_t i;
 
                 text_appendf(&name, "%s%s%s", section, *section ? "." : "", key);
-                if (json_is_integer(value))
-                        text_appendf(&number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+                if (json_is_string(value))
+                        text_append(&text, json_string_value(value));
+                else if (json_is_boolean(value))
+                        text_append(&text, json_is_true(value) ? "true" : "false");
+                else if (json_is_integer(value))
+                        text_appendf(&text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
                 else if (json_is_real(value))
-                        text_appendf(&number, "%g", json_real_value(value));
-                if (name.error < 0 || number.error < 0)
+                        text_appendf(&text, "%g", json_real_value(value));
+                /* A list of words, as PD's location-labels; others are not compared. */
+                json_array_foreach(value, i, word) {
+                        has_text = has_text && json_is_string(word);
+                        if (has_text)
+                                text_appendf(&text, "%s%s", i > 0 ? "," : "",
+                                             json_string_value(word));
+                }
+                if (name.error < 0 || text.error < 0)
                         return -ENOMEM;
                 if (json_is_object(value) && depth > 0)
                         r = add_settings(report, name.data, value, depth - 1);
-                else if (json_is_array(value))
-                        r = add_words(report, name.data, value);
-                else if (json_is_string(value))
-                        r = server_report_add(report, name.data, json_string_value(value));
-                else if (json_is_boolean(value))
-                        r = server_report_add(report, name.data,
-                                              json_is_true(value) ? "true" : "false");
-                else if (number.data)
-                        r = server_report_add(report, name.data, number.data);
+                else if (has_text)
+                        r = server_report_add(report, name.data, text_string(&text));
                 if (r < 0)
                         return r;
         }
         return 0;
-}
-
-/* After one question that it does not answer it is not asked another one: it may be slow. */
-static int ask_questions(Asking *a) {
-        ServerReport *said = &a->asked->said;
-        PromReader reader = { .handler = take_metric, .userdata = a->asked };
-        int r = http_get(&a->address, "/metrics", &metrics_limits, read_until_found, &reader,
-                         &a->status);
-
-        if (r >= 0 && a->paths->version_path) {
-                json_t *root = ask_json(a, a->paths->version_path, &r);
-                const char *version = json_string_value(json_object_get(root, "version"));
-
-                if (version)
-                        said->version = server_version_parse(version);
-                json_decref(root);
-        }
-        if (r >= 0) {
-                json_t *root = ask_json(a, a->paths->config_path, &r);
-
-                if (root)
-                        r = add_settings(said, "", root, SETTINGS_DEPTH);
-                json_decref(root);
-        }
-        return r;
 }
 
 void asked_done(Asked *asked) {
@@ -295,28 +254,45 @@ void asked_done(Asked *asked) {
 
 int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *ret) {
         const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
-        Asking a = { .paths = &product_info(product)->status, .asked = ret };
+        const ProductStatus *paths = &product_info(product)->status;
+        PromReader reader = { .handler = take_metric, .userdata = ret };
+        json_t *version_json = NULL, *settings = NULL;
         _cleanup_text_ Text why = { 0 };
+        const char *no_address = NULL, *version_text;
+        HttpAddress address;
         GoVersion version;
+        unsigned status = 0;
         int r = 0;
 
         *ret = (Asked){ .go = GO_UNKNOWN };
         if (go_version_read(o->members[0].handle, &version) >= 0)
                 ret->go = go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
-        if (ask && sysroot->live && a.paths->config_path) {
-                const char *no_address = ask_address_find(sysroot, o, 0, &a.address);
-
-                if (no_address)
-                        text_append(&why, no_address);
-                else
-                        r = ask_questions(&a);
+        ask = ask && sysroot->live && paths->config_path;
+        if (ask)
+                no_address = ask_address_find(sysroot, o, 0, &address);
+        if (ask && !no_address) {
+                /* After one question that it does not answer it is not asked another one: it may be
+                 * slow. */
+                r = http_get(&address, "/metrics", &metrics_limits, read_until_found, &reader,
+                             &status);
+                if (r >= 0 && paths->version_path)
+                        r = ask_json(&address, paths->version_path, &status, &version_json);
+                version_text = json_string_value(json_object_get(version_json, "version"));
+                if (version_text)
+                        ret->said.version = server_version_parse(version_text);
+                if (r >= 0)
+                        r = ask_json(&address, paths->config_path, &status, &settings);
+                if (r >= 0)
+                        r = add_settings(&ret->said, "", settings, SETTINGS_DEPTH);
+                json_decref(version_json);
+                json_decref(settings);
                 if (r < 0 && r != -ENOMEM)
-                        ask_append_failure(&why, &a.address, r, a.status);
-                r = r == -ENOMEM || why.error < 0 ? -ENOMEM : 0;
-                if (r == 0 && why.length > 0)
-                        output_line(stderr, "note: %s is not asked for its settings: %s", o->name,
-                                    why.data);
+                        ask_append_failure(&why, &address, r, status);
         }
+        r = r == -ENOMEM || why.error < 0 ? -ENOMEM : 0;
+        if (r == 0 && (no_address || why.length > 0))
+                output_line(stderr, "note: %s is not asked for its settings: %s", o->name,
+                            no_address ? no_address : why.data);
         ret->gomaxprocs_reported = ret->gomaxprocs > 0;
         if (!ret->gomaxprocs_reported)
                 ret->gomaxprocs = instances_gomaxprocs(o);
