@@ -46,10 +46,6 @@ static size_t color_length(const char *string) {
         return string[n] == 'm' ? n + 1 : 0;
 }
 
-static bool begins_letter(char c) {
-        return ((unsigned char)c & 0xc0) != 0x80;
-}
-
 /* Appends a line of `n` bytes, in which sequences of colours have no width. */
 static void line_append_wrapped(const char *line, size_t n, unsigned width, Text *ret) {
         const size_t indent = strspn(line, " ");
@@ -64,7 +60,7 @@ static void line_append_wrapped(const char *line, size_t n, unsigned width, Text
                 }
                 if (line[i] == ' ' && i > begin + indent)
                         blank = i;
-                column += begins_letter(line[i]);
+                column += !utf8_continues(line[i]);
                 if (column <= width || blank == 0 || line[i] == ' ')
                         continue;
                 text_append_bytes(ret, line + begin, blank - begin);
@@ -109,7 +105,7 @@ void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *
                 for (const char *c = text_string(&lines); *c; c++)
                         if (!((unsigned char)*c & 0x80))
                                 text_append_bytes(ret, c, 1);
-                        else if (begins_letter(*c))
+                        else if (!utf8_continues(*c))
                                 text_append(ret, strncmp(c, "…", strlen("…")) == 0 ? "~" : "?");
         if (visible.error < 0 || lines.error < 0 || text->error < 0)
                 ret->error = -ENOMEM;
