@@ -71,27 +71,18 @@ static void put_problem(Problems *p, const char *const *names, size_t n, const c
         }
         text_append(text, p->any ? "" : "\nProblems:\n");
         p->any = true;
-        for (size_t i = 0; i < n && i < NAMES_LISTED; i++) {
-                text_append(text, i > 0 ? ", " : "  ");
-                text_append_printable(text, names[i]);
-        }
+        for (size_t i = 0; i < n && i < NAMES_LISTED; i++)
+                text_append_names(text, i > 0 ? ", %s" : "  %s", names[i]);
         if (n > NAMES_LISTED)
                 text_appendf(text, " and %zu more", n - NAMES_LISTED);
-        text_append(text, ": ");
-        text_append_printable(text, what);
+        text_append_names(text, ": %s", what);
         if (code && *code)
                 text_appendf(text, *what ? " (%s)" : "%s", code);
         text_append(text, "\n");
-        if (*next && !more) {
-                text_append(text, "      ");
-                text_append_printable(text, next);
-                text_append(text, "\n");
-        }
-        for (size_t i = 0; i < n_errors && i < ERRORS_LISTED; i++) {
-                text_append(text, "      ");
-                text_append_printable(text, errors->policy_errors[i]);
-                text_append(text, "\n");
-        }
+        if (*next && !more)
+                text_append_names(text, "      %s\n", next);
+        for (size_t i = 0; i < n_errors && i < ERRORS_LISTED; i++)
+                text_append_names(text, "      %s\n", errors->policy_errors[i]);
 }
 
 static void put_sentence(Problems *p, const char *who, const char *next, const Snapshot *errors,
@@ -110,17 +101,6 @@ static void put_sentence(Problems *p, const char *who, const char *next, const S
                 put_problem(p, &who, 1, what.data, NULL, next, false, errors);
 }
 
-/* What ends the planning without a change depends on what began it. */
-static const char *remedy_of(const Snapshot *s, Reason code) {
-        static const char *const modes[N_DAEMON_MODES] = {
-                [DAEMON_OBSERVING] = "set enforcement.mode: enforce, then tidbnumactl reload",
-                [DAEMON_PAUSED] = "tidbnumactl resume",
-                [DAEMON_DRY_RUN] = "start the daemon without --dry-run",
-        };
-
-        return code == REASON_OBSERVE && modes[s->mode] ? modes[s->mode] : reason_to_remedy(code);
-}
-
 /* An instance or a unit that is not as it should be. */
 typedef struct Complaint {
         const char *name, *what;
@@ -131,6 +111,12 @@ typedef struct Complaint {
 /* Refused instances first; behind the first entry of a kind are the others of it. Those with the
  * same sentence share an entry. */
 static void put_complaints(Problems *p) {
+        /* What ends the planning without a change depends on what began it. */
+        static const char *const observing[N_DAEMON_MODES] = {
+                [DAEMON_OBSERVING] = "set enforcement.mode: enforce, then tidbnumactl reload",
+                [DAEMON_PAUSED] = "tidbnumactl resume",
+                [DAEMON_DRY_RUN] = "start the daemon without --dry-run",
+        };
         const Snapshot *s = p->q->status;
         const size_t n_max = s->n_instances + s->n_units;
         _cleanup_free_ const char **names = calloc(n_max + 1, sizeof(*names));
@@ -170,7 +156,10 @@ static void put_complaints(Problems *p) {
                                         n_left++;
                         }
                         put_problem(p, names, n_names, list[k].what, reason_to_string(code),
-                                    remedy_of(s, code), n_left > 0, NULL);
+                                    code == REASON_OBSERVE && observing[s->mode]
+                                            ? observing[s->mode]
+                                            : reason_to_remedy(code),
+                                    n_left > 0, NULL);
                 }
 }
 
@@ -296,11 +285,11 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
                 IdView ids;
         } reserved[] = { { "node", "nodes", ID_VIEW(&s->reserved_nodes) },
                          { "CPU", "CPUs", ID_VIEW(&s->reserved_cpus) } };
+        const char *backend = s->backend ? s->backend : "none";
         size_t n_of[N_INSTANCE_STATES] = { 0 }, n = 0, n_shown = 0;
 
-        text_append(text, "tidbnumad ");
-        text_append_printable(text, s->version ? s->version : "of unknown version");
-        text_appendf(text, ", %s, ", status_mode(q));
+        text_append_names(text, "tidbnumad %s, %s, ",
+                          s->version ? s->version : "of unknown version", status_mode(q));
         /* "7 instances: 6 bound, 1 widened", the worst after those that are bound. */
         for (size_t i = 0; i < s->n_instances; i++)
                 if (status_is_asked(q, &s->instances[i])) {
@@ -319,17 +308,11 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
         }
         text_appendf(text, "; %.0f s ago\n",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
-        if (s->backend_reason) {
-                text_append(text, "why backend ");
-                text_append_printable(text, s->backend ? s->backend : "none");
-                text_append(text, ": ");
-                text_append_printable(text, s->backend_reason);
-                text_append(text, "\n");
-        }
+        if (s->backend_reason)
+                text_append_names(text, "why backend %s: %s\n", backend, s->backend_reason);
         if (!q->all)
                 return;
-        text_append(text, "backend ");
-        text_append_printable(text, s->backend ? s->backend : "none");
+        text_append_names(text, "backend %s", backend);
         if (s->policy_in_force)
                 text_appendf(text, ", %zu %s in force\n", s->n_policies,
                              s->n_policies == 1 ? "policy" : "policies");
@@ -455,63 +438,7 @@ const char *status_no_instances(const Snapshot *status) {
         return !status->policy_in_force ? "No policy is in force." : "No process matches a policy.";
 }
 
-static void render_instances(const StatusQuestion *q, Text *text) {
-        static const char *const headings[] = { "INSTANCE",  "STATE",  "NODES", "CPUS",
-                                                "ANONYMOUS", "REMOTE", "WHY" };
-        _cleanup_text_ Text cell = { 0 };
-        _cleanup_table_ Table table;
-        const size_t before = text->length;
-
-        text_append(text, "\n");
-        table_init(&table, headings, ELEMENTSOF(headings));
-        table.state_column = 1;
-        table.colors = q->colors;
-        for (size_t i = 0; i < q->status->n_instances; i++)
-                if (status_is_asked(q, &q->status->instances[i]))
-                        add_instance(q, &table, &q->status->instances[i], &cell);
-        for (size_t i = 0; i < q->status->n_units; i++) {
-                const UnitInfo *u = &q->status->units[i];
-
-                if (status_unit_runs(q->status, u) || !unit_is_asked(q, u))
-                        continue;
-                /* A unit that systemd does not have is shown to who asks for it. */
-                if (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
-                    status_unit_is_problem(u))
-                        add_unit(&table, u, &cell);
-        }
-        table_render(&table, q->width, text);
-        if (text->error == 0 && text->length == before + 1)
-                text_appendf(text, "%s\n", status_no_instances(q->status));
-}
-
 /* --- interrupts --- */
-
-static void render_devices(const StatusQuestion *q, Text *text) {
-        static const char *const headings[] = { "DEVICE", "NODE", "INTERRUPTS", "CPUS", "WHY" };
-        _cleanup_text_ Text cell = { 0 };
-        _cleanup_table_ Table table;
-
-        table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < q->status->irq.n_devices; i++) {
-                const IrqDeviceInfo *d = &q->status->irq.devices[i];
-
-                table_add(&table, d->name);
-                if (d->node < 0)
-                        table_add(&table, "?");
-                else
-                        table_addf(&table, "%" PRId32, d->node);
-                for (IrqState state = 0; state < N_IRQ_STATES; state++)
-                        if (d->vectors[state] > 0)
-                                text_appendf(&cell, "%s%" PRIu64 " %s", cell.length > 0 ? ", " : "",
-                                             d->vectors[state], irq_state_to_string(state));
-                add_cell(&table, &cell);
-                add_list(&table, ID_VIEW(&d->cpus));
-                table_add(&table, d->reason);
-        }
-        if (q->status->irq.n_devices > 0)
-                text_append(text, "\n");
-        table_render(&table, q->width, text);
-}
 
 /* One line: "Interrupts: 18 of eth0 and eth1 on CPUs 0-7; none on instances' CPUs"; of several
  * devices "eth0 and 3 other devices". */
@@ -546,10 +473,9 @@ static void render_interrupts(const Snapshot *s, Text *text) {
                                 *(n_devices++ == 0 ? &first : &second) = s->irq.devices[i].name;
                 text_appendf(text, "%s%" PRIu64 " of ", any ? ", " : "Interrupts: ", n_of[state]);
                 text_append_printable(text, first);
-                if (n_devices == 2) {
-                        text_append(text, " and ");
-                        text_append_printable(text, second);
-                } else if (n_devices > 2)
+                if (n_devices == 2)
+                        text_append_names(text, " and %s", second);
+                else if (n_devices > 2)
                         text_appendf(text, " and %zu other devices", n_devices - 1);
                 text_append(text, where[state]               ? " "
                                   : id_set_count(&cpus) == 1 ? " on CPU "
@@ -567,8 +493,8 @@ static void render_interrupts(const Snapshot *s, Text *text) {
                         if (!id_set_intersects(&s->instances[i].cpus, &cpus) ||
                             ++n_sharers > NAMES_LISTED)
                                 continue;
-                        text_append(text, n_sharers > 1 ? ", " : "; also CPUs of ");
-                        text_append_printable(text, s->instances[i].name);
+                        text_append_names(text, n_sharers > 1 ? ", %s" : "; also CPUs of %s",
+                                          s->instances[i].name);
                 }
                 if (n_sharers > NAMES_LISTED)
                         text_appendf(text, " and %zu more", n_sharers - NAMES_LISTED);
@@ -604,35 +530,72 @@ static void render_ignored(const Snapshot *s, bool all, Text *text) {
                 const IgnoredInfo *one = &s->ignored_processes[i];
 
                 text_appendf(text, "  %d ", one->pid);
-                text_append_printable(text, one->exe);
-                text_append(text, " (policy ");
-                text_append_printable(text, one->policy);
-                text_append(text, "): ");
-                text_append_printable(text, one->reason);
-                text_append(text, "\n");
+                text_append_names(text, "%s (policy %s): %s\n", one->exe, one->policy, one->reason);
         }
         if (s->n_ignored_processes > IGNORED_LISTED)
                 text_appendf(text, "  and %zu more\n", s->n_ignored_processes - IGNORED_LISTED);
 }
 
 void status_page_render(const StatusQuestion *q, Text *text) {
+        static const char *const headings[] = { "INSTANCE",  "STATE",  "NODES", "CPUS",
+                                                "ANONYMOUS", "REMOTE", "WHY" };
+        static const char *const irq_headings[] = { "DEVICE", "NODE", "INTERRUPTS", "CPUS", "WHY" };
         const Snapshot *s = q->status;
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table, devices;
         size_t before;
 
+        table_init(&table, headings, ELEMENTSOF(headings));
+        table.state_column = 1;
+        table.colors = q->colors;
+        table_init(&devices, irq_headings, ELEMENTSOF(irq_headings));
         render_daemon(q, text);
         status_problems_render(q, text);
-        render_instances(q, text);
+
+        before = text->length;
+        text_append(text, "\n");
+        for (size_t i = 0; i < s->n_instances; i++)
+                if (status_is_asked(q, &s->instances[i]))
+                        add_instance(q, &table, &s->instances[i], &cell);
+        for (size_t i = 0; i < s->n_units; i++) {
+                const UnitInfo *u = &s->units[i];
+
+                if (status_unit_runs(s, u) || !unit_is_asked(q, u))
+                        continue;
+                /* A unit that systemd does not have is shown to who asks for it. */
+                if (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
+                    status_unit_is_problem(u))
+                        add_unit(&table, u, &cell);
+        }
+        table_render(&table, q->width, text);
+        if (text->error == 0 && text->length == before + 1)
+                text_appendf(text, "%s\n", status_no_instances(s));
         if (q->n_names > 0)
                 return;
-        for (size_t i = 0; i < s->n_releases; i++) {
-                if (s->releases[i].failure) /* is listed among the problems */
-                        continue;
-                text_append(text, "release in progress: ");
-                text_append_printable(text, s->releases[i].name);
-                text_append(text, "\n");
+
+        for (size_t i = 0; i < s->n_releases; i++)
+                if (!s->releases[i].failure) /* else it is listed among the problems */
+                        text_append_names(text, "release in progress: %s\n", s->releases[i].name);
+        for (size_t i = 0; q->all && i < s->irq.n_devices; i++) {
+                const IrqDeviceInfo *d = &s->irq.devices[i];
+
+                table_add(&devices, d->name);
+                if (d->node < 0)
+                        table_add(&devices, "?");
+                else
+                        table_addf(&devices, "%" PRId32, d->node);
+                for (IrqState state = 0; state < N_IRQ_STATES; state++)
+                        if (d->vectors[state] > 0)
+                                text_appendf(&cell, "%s%" PRIu64 " %s", cell.length > 0 ? ", " : "",
+                                             d->vectors[state], irq_state_to_string(state));
+                add_cell(&devices, &cell);
+                add_list(&devices, ID_VIEW(&d->cpus));
+                table_add(&devices, d->reason);
         }
-        if (q->all)
-                render_devices(q, text);
+        if (q->all && s->irq.n_devices > 0)
+                text_append(text, "\n");
+        table_render(&devices, q->width, text);
+
         before = text->length;
         text_append(text, "\n");
         if (!q->all)
@@ -667,9 +630,7 @@ size_t status_history_parse(const char *lines, Text *text) {
                         if (localtime_r(&t, &tm) &&
                             strftime(time_text, sizeof(time_text), "%F %T", &tm) > 0)
                                 text_append(text, time_text);
-                        text_append(text, "  ");
-                        text_append_printable(text, message);
-                        text_append(text, "\n");
+                        text_append_names(text, "  %s\n", message);
                         n++;
                 }
                 json_decref(object);
@@ -678,33 +639,35 @@ size_t status_history_parse(const char *lines, Text *text) {
         return n;
 }
 
-/* Appends the last messages about the instance from the journal, oldest first, with a heading. If
- * there are none, or the journal cannot be read, appends a sentence that reports this. */
+/* --- the command --- */
+
+/* The last messages about the instance from the journal, oldest first, with a heading. */
 static void status_history_render(const char *instance, Text *text) {
         _cleanup_free_ char *match = text_new("TIDBNUMAD_INSTANCE=%s", instance);
         _cleanup_text_ Text json = { 0 }, lines = { 0 };
         /* Any user may log TIDBNUMAD_INSTANCE=, so match _UID, which the journal itself sets. */
-        const int r = !match ? -ENOMEM
-                             : program_read((const char *const[]){ "journalctl", "--no-pager",
-                                                                   "--quiet", "--output=json",
-                                                                   "--output-fields=MESSAGE",
-                                                                   "--lines=" MESSAGES_SHOWN, match,
-                                                                   "_UID=0", NULL },
-                                            &json);
+        const char *const command[] = { "journalctl",
+                                        "--no-pager",
+                                        "--quiet",
+                                        "--output=json",
+                                        "--output-fields=MESSAGE",
+                                        "--lines=" MESSAGES_SHOWN,
+                                        match,
+                                        "_UID=0",
+                                        NULL };
+        const int r = match ? program_read(command, &json) : -ENOMEM;
 
         if (r == -ENOMEM || json.error < 0)
                 text->error = -ENOMEM;
-        text_append(text, "\nHistory of ");
-        text_append_printable(text, instance);
-        if (r < 0 || !json.data || status_history_parse(json.data, &lines) == 0) {
-                text_append(text, ": no entry in the journal that this user can read\n");
-                return;
-        }
-        text_append(text, ":\n");
+        if (r < 0 || !json.data || status_history_parse(json.data, &lines) == 0)
+                text_append_names(text,
+                                  "\nHistory of %s: no entry in the journal that this user can "
+                                  "read\n",
+                                  instance);
+        else
+                text_append_names(text, "\nHistory of %s:\n", instance);
         text_append_text(text, &lines);
 }
-
-/* --- the command --- */
 
 static int cannot_read(const char *runtime_dir, int error) {
         const pid_t pid = daemon_process_find(runtime_dir, NULL);
@@ -731,27 +694,6 @@ static int cannot_read(const char *runtime_dir, int error) {
                 output_line(stderr, "tidbnumactl: %s/status.json cannot be read: %s", runtime_dir,
                             strerror(-error));
         return error == -ENOENT ? COMMAND_EXIT_NO_DAEMON : error;
-}
-
-/* -ENOENT: there is none; prints a similar name if there is one. */
-static int check_name(const Snapshot *status, const char *name) {
-        const StatusQuestion q = { .names = &name, .n_names = 1 };
-        Suggestion similar = { .word = name };
-
-        for (size_t i = 0; i < status->n_instances; i++)
-                if (status_is_asked(&q, &status->instances[i]))
-                        return 0;
-        if (status_file_find_unit(status, name))
-                return 0;
-        for (size_t i = 0; i < status->n_instances; i++)
-                suggest(&similar, status->instances[i].name);
-        for (size_t i = 0; i < status->n_units; i++)
-                suggest(&similar, status->units[i].name);
-        output_line(stderr,
-                    "tidbnumactl: no instance or unit '%s'%s%s%s; tidbnumactl status lists all",
-                    name, similar.nearest ? ", did you mean '" : "",
-                    similar.nearest ? similar.nearest : "", similar.nearest ? "'?" : "");
-        return -ENOENT;
 }
 
 /* Prints the published JSON without the instances and units that are not selected. */
@@ -787,27 +729,51 @@ static int print_json(const StatusQuestion *q) {
         return output_json(&text);
 }
 
+int status_question_load(const Args *args, Snapshot *status, StatusQuestion *ret) {
+        const int r = status_file_read(args->runtime_dir, status);
+
+        *ret = (StatusQuestion){ .status = status,
+                                 .runtime_dir = args->runtime_dir,
+                                 .names = args->names,
+                                 .n_names = args->n_names,
+                                 .all = args->all,
+                                 .now_seconds = clock_realtime_seconds(),
+                                 .alive = r >= 0 &&
+                                          daemon_process_find(args->runtime_dir, status) > 0,
+                                 .no_room = daemon_process_lacks_room(args->runtime_dir) };
+        return r;
+}
+
 int command_status(const Args *args) {
         _cleanup_status_ Snapshot status = { 0 };
-        StatusQuestion q = { .status = &status,
-                             .runtime_dir = args->runtime_dir,
-                             .names = args->names,
-                             .n_names = args->n_names,
-                             .all = args->all,
-                             .now_seconds = clock_realtime_seconds(),
-                             .width = output_width(),
-                             .colors = output_colors() };
         _cleanup_text_ Text text = { 0 };
-        int r = status_file_read(args->runtime_dir, &status);
+        StatusQuestion q;
+        int r = status_question_load(args, &status, &q);
 
         if (r < 0)
                 return r == -ENOMEM ? r : cannot_read(args->runtime_dir, r);
-        for (size_t i = 0; i < args->n_names && r >= 0; i++)
-                r = check_name(&status, args->names[i]);
-        if (r < 0)
-                return r;
-        q.alive = daemon_process_find(args->runtime_dir, &status) > 0;
-        q.no_room = daemon_process_lacks_room(args->runtime_dir);
+        for (size_t k = 0; k < args->n_names; k++) {
+                const StatusQuestion one = { .names = &args->names[k], .n_names = 1 };
+                Suggestion similar = { .word = args->names[k] };
+                bool found = status_file_find_unit(&status, args->names[k]) != NULL;
+
+                for (size_t i = 0; i < status.n_instances; i++) {
+                        found = found || status_is_asked(&one, &status.instances[i]);
+                        suggest(&similar, status.instances[i].name);
+                }
+                for (size_t i = 0; i < status.n_units; i++)
+                        suggest(&similar, status.units[i].name);
+                if (found)
+                        continue;
+                output_line(stderr,
+                            "tidbnumactl: no instance or unit '%s'%s%s%s; tidbnumactl status lists "
+                            "all",
+                            args->names[k], similar.nearest ? ", did you mean '" : "",
+                            similar.nearest ? similar.nearest : "", similar.nearest ? "'?" : "");
+                return -ENOENT;
+        }
+        q.width = output_width();
+        q.colors = output_colors();
         if (args->json && !args->quiet)
                 r = print_json(&q);
         else if (!args->quiet) {

@@ -1,6 +1,7 @@
 /* Renders the published status for the operator. */
 #pragma once
 
+#include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/status-file.h"
 
 /* What to render: the instances with these names, or all with `n_names` 0. `alive`: the daemon that
@@ -17,6 +18,10 @@ typedef struct StatusQuestion {
         unsigned width;          /* columns of the terminal; 0: none */
         bool colors;             /* use colours for states */
 } StatusQuestion;
+
+/* Reads the status, and fills in what the command line asks of it, but for the terminal. Returns as
+ * status_file_read(). status_done() frees `status`, which `ret` borrows. */
+int status_question_load(const Args *args, Snapshot *status, StatusQuestion *ret);
 
 /* What the daemon does at present, in a word or two: "enforcing", "without a policy". */
 const char *status_mode(const StatusQuestion *question);
