@@ -71,8 +71,8 @@ static void put_line(Screen *s, const char *line, const char *color) {
                 return;
         text_append(s->text, s->used > 0 ? "\n" : "");
         text_append(s->text, s->view->colors && color ? color : "");
-        while (line[n] && (((unsigned char)line[n] & 0xc0) == 0x80 || column < s->view->columns))
-                column += ((unsigned char)line[n++] & 0xc0) != 0x80;
+        while (line[n] && (utf8_continues(line[n]) || column < s->view->columns))
+                column += !utf8_continues(line[n++]);
         text_append_bytes(s->text, line, n);
         text_append(s->text, s->view->colors && color ? PLAIN : "");
         s->used++;
@@ -130,49 +130,15 @@ static int compare_instances(const void *a, const void *b, void *userdata) {
         return r != 0 ? r : strcmp(x->name, y->name);
 }
 
-/* The bar is the nodes by number, each as its digit or letter with a width for its share. */
-static void put_instance(Screen *s, const InstanceInfo *i, unsigned name, bool selected) {
-        static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-        _cleanup_text_ Text line = { 0 }, remote = { 0 }, move = { 0 }, nodes = { 0 },
-                            shown = { 0 };
-        const unsigned fixed = name + 48;
-        const unsigned width =
-                s->view->columns > fixed + BAR_MIN ? s->view->columns - fixed : BAR_MIN;
-        uint64_t all = 0, so_far = 0;
-        unsigned column = 0;
-
-        text_append_printable(&shown, i->name);
-        plan_words_set(ID_VIEW(&i->nodes), &nodes);
-        plan_words_bytes(remote_bytes(i), &remote);
-        if (i->pending_bytes > 0)
-                plan_words_bytes(i->pending_bytes, &move);
-        else
-                text_append(&move, "-");
-        if (i->pending_bytes > 0 && !isnan(i->migration_left_seconds))
-                text_appendf(&move, " %.0f s", i->migration_left_seconds);
-        text_appendf(&line, "%c%-*.*s %-8.8s %-7.7s %10s %-17.17s ", selected ? '>' : ' ', name,
-                     name, text_string(&shown), instance_state_to_string(i->state),
-                     text_string(&nodes), text_string(&remote), text_string(&move));
-        for (size_t k = 0; k < i->n_memory; k++)
-                all += i->memory_by_node[k].anon_bytes;
-        for (size_t k = 0; k < i->n_memory && all > 0; k++) {
-                const uint32_t node = i->memory_by_node[k].node;
-                const char digit[] = { node < sizeof(digits) - 1 ? digits[node] : '+', '\0' };
-
-                so_far += i->memory_by_node[k].anon_bytes;
-                for (; column < (unsigned)((double)so_far / (double)all * width + 0.5); column++)
-                        text_append(&line, digit);
-        }
-        put_text(s, &line, status_is_problem(i) ? RED : NULL);
-}
-
-/* From `first` on, `n_shown` of them. */
+/* `n_shown` of `n` instances from `first` on. The bar of one is its nodes by number, each as its
+ * digit or letter with a width for its share. */
 static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size_t first,
-                          size_t n_shown) {
+                          size_t n_shown, size_t selected) {
+        static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
         const Snapshot *status = s->view->question->status;
         size_t longest = strlen("INSTANCE");
         _cleanup_text_ Text line = { 0 };
-        unsigned name;
+        unsigned name, fixed, width;
 
         for (size_t i = 0; i < status->n_instances; i++) {
                 const size_t length = strlen(status->instances[i].name);
@@ -180,12 +146,43 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
                 longest = length > longest ? length : longest;
         }
         name = longest < NAME_MAX_COLUMNS ? (unsigned)longest : NAME_MAX_COLUMNS;
+        fixed = name + 48;
+        width = s->view->columns > fixed + BAR_MIN ? s->view->columns - fixed : BAR_MIN;
         text_appendf(&line, " %-*s %-8s %-7s %10s %-17s %s", name, "INSTANCE", "STATE", "NODES",
                      "REMOTE", "TO MOVE", "MEMORY BY NODE");
         put_text(s, &line, NULL);
-        for (size_t i = first; i < first + n_shown; i++)
-                put_instance(s, sorted[i], name,
-                             i == (s->view->selected < n ? s->view->selected : n - 1));
+        for (size_t row = first; row < first + n_shown; row++) {
+                const InstanceInfo *i = sorted[row];
+                _cleanup_text_ Text remote = { 0 }, move = { 0 }, nodes = { 0 }, shown = { 0 };
+                uint64_t all = 0, so_far = 0;
+                unsigned column = 0;
+
+                text_append_printable(&shown, i->name);
+                plan_words_set(ID_VIEW(&i->nodes), &nodes);
+                plan_words_bytes(remote_bytes(i), &remote);
+                if (i->pending_bytes > 0)
+                        plan_words_bytes(i->pending_bytes, &move);
+                else
+                        text_append(&move, "-");
+                if (i->pending_bytes > 0 && !isnan(i->migration_left_seconds))
+                        text_appendf(&move, " %.0f s", i->migration_left_seconds);
+                text_appendf(&line, "%c%-*.*s %-8.8s %-7.7s %10s %-17.17s ",
+                             row == selected ? '>' : ' ', name, name, text_string(&shown),
+                             instance_state_to_string(i->state), text_string(&nodes),
+                             text_string(&remote), text_string(&move));
+                for (size_t k = 0; k < i->n_memory; k++)
+                        all += i->memory_by_node[k].anon_bytes;
+                for (size_t k = 0; k < i->n_memory && all > 0; k++) {
+                        const uint32_t node = i->memory_by_node[k].node;
+                        const char digit = node < sizeof(digits) - 1 ? digits[node] : '+';
+
+                        so_far += i->memory_by_node[k].anon_bytes;
+                        for (; column < (unsigned)((double)so_far / (double)all * width + 0.5);
+                             column++)
+                                text_append_bytes(&line, &digit, 1);
+                }
+                put_text(s, &line, status_is_problem(i) ? RED : NULL);
+        }
         if (n == 0)
                 put_line(s, status_no_instances(status), NULL);
 }
@@ -246,8 +243,8 @@ void top_view_render(const TopView *view, Text *text) {
 
                 q.names = (const char *const[]){ sorted[selected]->name };
                 q.n_names = 1;
+                q.all = false; /* that is for `status` */
                 q.width = view->columns;
-                q.colors = false;
                 put_header(&s, 0, n, n);
                 status_page_render(&q, &page);
                 output_fit(&page, view->columns, false, true, &lines);
@@ -284,7 +281,7 @@ void top_view_render(const TopView *view, Text *text) {
                 put_lines(&s, &lines, n_problems);
         if (n_problems > 0)
                 put_line(&s, "", NULL);
-        put_instances(&s, sorted, n, first, n_shown);
+        put_instances(&s, sorted, n, first, n_shown, selected);
         if (view->n_nodes > 0)
                 put_nodes(&s);
 }
@@ -299,10 +296,7 @@ typedef struct Top {
         Machine machine;
         NodeTimes times;
         NodeCounters *before, *now; /* by index of the topology; owned */
-        TopNode *nodes;             /* owned */
-        TopSort sort;
-        size_t selected;
-        bool detail;
+        TopView view;               /* owns its nodes */
         int signal_fd;
 } Top;
 
@@ -311,43 +305,29 @@ static void top_done(Top *top) {
         node_times_done(&top->times);
         free(top->before);
         free(top->now);
-        free(top->nodes);
+        free(top->view.nodes);
         closep(&top->signal_fd);
 }
-
-/* --- what is shown --- */
 
 static int top_draw(Top *top) {
         _cleanup_status_ Snapshot status = { 0 };
         _cleanup_text_ Text text = { 0 }, fitting = { 0 }, frame = { 0 };
         struct winsize size = { .ws_row = 24, .ws_col = 80 };
-        StatusQuestion q = { .status = &status,
-                             .runtime_dir = top->args->runtime_dir,
-                             .names = top->args->names,
-                             .n_names = top->args->n_names,
-                             .now_seconds = clock_realtime_seconds() };
-        int r = status_file_read(top->args->runtime_dir, &status);
+        TopView *view = &top->view;
+        StatusQuestion q;
         size_t written = 0;
         const char *rest;
-        TopView view;
 
-        if (r == -ENOMEM)
-                return r;
-        q.alive = r >= 0 && daemon_process_find(q.runtime_dir, &status) > 0;
-        q.no_room = daemon_process_lacks_room(q.runtime_dir);
+        if (status_question_load(top->args, &status, &q) == -ENOMEM)
+                return -ENOMEM;
         (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-        if (top->selected >= status.n_instances)
-                top->selected = status.n_instances > 0 ? status.n_instances - 1 : 0;
-        view = (TopView){ .question = &q,
-                          .nodes = top->nodes,
-                          .n_nodes = top->machine.topology.n_nodes,
-                          .sort = top->sort,
-                          .selected = top->selected,
-                          .detail = top->detail,
-                          .colors = output_colors(),
-                          .columns = size.ws_col > 0 ? size.ws_col : 80,
-                          .rows = size.ws_row > 0 ? size.ws_row : 24 };
-        top_view_render(&view, &text);
+        if (view->selected >= status.n_instances)
+                view->selected = status.n_instances > 0 ? status.n_instances - 1 : 0;
+        view->question = &q;
+        view->columns = size.ws_col > 0 ? size.ws_col : 80;
+        view->rows = size.ws_row > 0 ? size.ws_row : 24;
+        top_view_render(view, &text);
+        view->question = NULL;
         if (text.error < 0)
                 return text.error;
 
@@ -377,31 +357,6 @@ static int top_draw(Top *top) {
         return frame.error;
 }
 
-/* --- keys and signals --- */
-
-/* false: exit. Arrows are ESC [ A and ESC [ B; ESC alone returns from the view of one instance. */
-static bool top_take_keys(Top *top, const char *keys, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                const char key = keys[i];
-                const bool arrow = key == '\x1b' && i + 2 < n && keys[i + 1] == '[';
-
-                if (key == 'q' || key == '\x03')
-                        return false;
-                if (key == 's')
-                        top->sort = (top->sort + 1) % N_TOP_SORTS;
-                else if (key == 'i' || key == '\r' || key == '\n')
-                        top->detail = !top->detail;
-                else if (key == 'j' || (arrow && keys[i + 2] == 'B'))
-                        top->selected++;
-                else if ((key == 'k' || (arrow && keys[i + 2] == 'A')) && top->selected > 0)
-                        top->selected--;
-                else if (key == '\x1b' && !arrow)
-                        top->detail = false;
-                i += arrow ? 2 : 0;
-        }
-        return true;
-}
-
 static double softirq_ratio(const NodeCounters *before, const NodeCounters *now) {
         double all = 0;
 
@@ -417,6 +372,7 @@ static int top_loop(Top *top) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
                                 { .fd = top->signal_fd, .events = POLLIN } };
         const Topology *t = &top->machine.topology;
+        TopView *view = &top->view;
         uint64_t next = 0;
         int r;
 
@@ -437,7 +393,7 @@ static int top_loop(Top *top) {
                         if (r < 0)
                                 return r;
                         for (size_t i = 0; i < t->n_nodes; i++)
-                                top->nodes[i] = (TopNode){
+                                view->nodes[i] = (TopNode){
                                         .id = t->nodes[i].id,
                                         .total_bytes = top->now[i].total_bytes,
                                         .free_bytes = top->now[i].free_bytes,
@@ -458,8 +414,28 @@ static int top_loop(Top *top) {
                 }
                 if (r > 0 && fds[0].revents) {
                         n = read(STDIN_FILENO, keys, sizeof(keys));
-                        if (n <= 0 || !top_take_keys(top, keys, (size_t)n))
+                        if (n <= 0)
                                 return 0;
+                        /* Arrows are ESC [ A and ESC [ B; ESC alone leaves the view of one. */
+                        for (ssize_t i = 0; i < n; i++) {
+                                const char key = keys[i];
+                                const bool arrow = key == '\x1b' && i + 2 < n && keys[i + 1] == '[';
+                                const char direction = arrow ? keys[i + 2] : '\0';
+
+                                if (key == 'q' || key == '\x03')
+                                        return 0;
+                                if (key == 's')
+                                        view->sort = (view->sort + 1) % N_TOP_SORTS;
+                                else if (key == 'i' || key == '\r' || key == '\n')
+                                        view->detail = !view->detail;
+                                else if (key == 'j' || direction == 'B')
+                                        view->selected++;
+                                else if ((key == 'k' || direction == 'A') && view->selected > 0)
+                                        view->selected--;
+                                else if (key == '\x1b' && !arrow)
+                                        view->detail = false;
+                                i += arrow ? 2 : 0;
+                        }
                 }
         }
 }
@@ -472,8 +448,10 @@ static void put_sequence(const char *sequence) {
 }
 
 int command_top(const Args *args) {
-        _cleanup_(top_done)
-                Top top = { .args = args, .machine = MACHINE_NONE, .signal_fd = -EBADF };
+        _cleanup_(top_done) Top top = { .args = args,
+                                        .machine = MACHINE_NONE,
+                                        .view.colors = output_colors(),
+                                        .signal_fd = -EBADF };
         struct termios former, raw;
         sigset_t set;
         size_t n;
@@ -489,9 +467,10 @@ int command_top(const Args *args) {
         n = top.machine.topology.n_nodes;
         top.before = calloc(n + 1, sizeof(*top.before));
         top.now = calloc(n + 1, sizeof(*top.now));
-        top.nodes = calloc(n + 1, sizeof(*top.nodes));
-        if (!top.before || !top.now || !top.nodes)
+        top.view.nodes = calloc(n + 1, sizeof(*top.view.nodes));
+        if (!top.before || !top.now || !top.view.nodes)
                 return -ENOMEM;
+        top.view.n_nodes = n;
 
         if (tcgetattr(STDIN_FILENO, &former) < 0)
                 return -errno;

@@ -16,7 +16,7 @@ typedef struct TopNode {
 
 typedef struct TopView {
         const StatusQuestion *question;
-        const TopNode *nodes;
+        TopNode *nodes;
         size_t n_nodes;
         TopSort sort;
         size_t selected; /* row of the instance table */
