@@ -68,7 +68,6 @@ typedef struct TrialSource {
         const char *duration;         /* NULL: it has none; borrowed */
         Text why;                     /* why its queries are not known, in words; empty: they are */
         size_t n_missed;
-        bool readable; /* `last` is valid */
         TrialReading last, now;
 } TrialSource;
 
@@ -83,8 +82,6 @@ static const struct {
         [PRODUCT_TIKV] = { NULL, "tikv_grpc_msg_duration_seconds" },
         [PRODUCT_PD] = { NULL, "pd_server_handle_tso_duration_seconds" },
 };
-
-/* --- a reading --- */
 
 static void take_sample(const PromSample *sample, void *userdata) {
         TrialReading *reading = userdata;
@@ -102,27 +99,6 @@ static int take_bytes(const char *bytes, size_t size, void *userdata) {
 
 static const PromMetric *queries_of(const TrialReading *reading) {
         return reading->count.name ? &reading->count : &reading->duration;
-}
-
-static void read_queries(TrialSource *source) {
-        PromReader reader = { .handler = take_sample, .userdata = &source->now };
-        unsigned status = 0;
-        int r;
-
-        source->now.count.name = source->count;
-        source->now.duration.name = source->duration;
-        r = http_get(&source->address, "/metrics", &limits, take_bytes, &reader, &status);
-        source->now.has_queries = r == 0 && queries_of(&source->now)->found;
-        if (source->now.has_queries)
-                return;
-        text_reset(&source->why);
-        if (r < 0)
-                ask_append_failure(&source->why, &source->address, r, status);
-        else
-                text_appendf(&source->why, "its port %u does not report %s%s",
-                             http_port(&source->address),
-                             source->count ? source->count : source->duration,
-                             reader.n_malformed > 0 ? ", and other text than metrics" : "");
 }
 
 /* Of the unit's own group: a session's pressure is that of all who are in it. */
@@ -153,8 +129,8 @@ static void series_add(TrialSeries *series, TrialHalf half, double value) {
                 series->values[half][series->n[half]++] = value;
 }
 
-/* Each reading but the first of a half gives a sample of each measure. */
-static void trial_source_sample(TrialSource *source, TrialHalf half, const InstanceInfo *published,
+/* Of each measure, by the last two readings. */
+static void trial_source_sample(TrialSource *source, TrialHalf half, double remote_ratio,
                                 TrialInstance *ret) {
         const TrialReading *last = &source->last, *now = &source->now;
         const double seconds = now->seconds - last->seconds;
@@ -164,31 +140,25 @@ static void trial_source_sample(TrialSource *source, TrialHalf half, const Insta
         const double memory_pressure = now->memory_pressure_seconds - last->memory_pressure_seconds;
         double n = NAN, p50 = NAN, p99 = NAN;
 
-        if (source->readable) {
-                if (!now->has_queries || !last->has_queries ||
-                    !prom_metric_increase(queries_of(last), queries_of(now), &n)) {
-                        n = NAN;
-                        source->n_missed++;
-                } else if (now->duration.name) {
-                        if (!prom_metric_quantile(&last->duration, &now->duration, 0.5, &p50))
-                                p50 = NAN;
-                        if (!prom_metric_quantile(&last->duration, &now->duration, 0.99, &p99))
-                                p99 = NAN;
-                }
-                series_add(&ret->series[TRIAL_CPU_PER_QUERY], half,
-                           n > 0 && cpu >= 0 ? cpu / n : NAN);
-                series_add(&ret->series[TRIAL_RATE], half, n / seconds);
-                series_add(&ret->series[TRIAL_P50], half, p50);
-                series_add(&ret->series[TRIAL_P99], half, p99);
-                series_add(&ret->series[TRIAL_CPU], half, cpu >= 0 ? cpu / seconds : NAN);
-                series_add(&ret->series[TRIAL_CPU_PRESSURE], half,
-                           pressure ? cpu_pressure / seconds : NAN);
-                series_add(&ret->series[TRIAL_MEMORY_PRESSURE], half,
-                           pressure ? memory_pressure / seconds : NAN);
-                series_add(&ret->series[TRIAL_REMOTE], half, published->remote_ratio);
+        if (!now->has_queries || !last->has_queries ||
+            !prom_metric_increase(queries_of(last), queries_of(now), &n)) {
+                n = NAN;
+                source->n_missed++;
+        } else if (now->duration.name) {
+                if (!prom_metric_quantile(&last->duration, &now->duration, 0.5, &p50))
+                        p50 = NAN;
+                if (!prom_metric_quantile(&last->duration, &now->duration, 0.99, &p99))
+                        p99 = NAN;
         }
-        source->last = source->now;
-        source->readable = true;
+        series_add(&ret->series[TRIAL_CPU_PER_QUERY], half, n > 0 && cpu >= 0 ? cpu / n : NAN);
+        series_add(&ret->series[TRIAL_RATE], half, n / seconds);
+        series_add(&ret->series[TRIAL_P50], half, p50);
+        series_add(&ret->series[TRIAL_P99], half, p99);
+        series_add(&ret->series[TRIAL_CPU], half, cpu >= 0 ? cpu / seconds : NAN);
+        series_add(&ret->series[TRIAL_CPU_PRESSURE], half, pressure ? cpu_pressure / seconds : NAN);
+        series_add(&ret->series[TRIAL_MEMORY_PRESSURE], half,
+                   pressure ? memory_pressure / seconds : NAN);
+        series_add(&ret->series[TRIAL_REMOTE], half, remote_ratio);
 }
 
 /* --- the trial --- */
@@ -273,25 +243,7 @@ static int wait_until(Trial *t, uint64_t due_usec, const char *what, uint64_t en
         }
 }
 
-/* --- samples --- */
-
-static void read_softirq(Trial *t, bool first, TrialHalf half) {
-        CpuTimes times[CPU_SET_MAX];
-        const int n = cpu_times_read(&t->machine.sysroot, times, CPU_SET_MAX);
-        uint64_t softirq = 0, all = 0;
-
-        for (int i = 0; i < n; i++)
-                if (id_set_has(&t->cpus, times[i].cpu)) {
-                        softirq += times[i].softirq;
-                        all += times[i].user + times[i].nice + times[i].system + times[i].idle +
-                               times[i].iowait + times[i].irq + times[i].softirq + times[i].steal;
-                }
-        if (!first && all > t->all_ticks)
-                series_add(&t->softirq, half,
-                           (double)(softirq - t->softirq_ticks) / (double)(all - t->all_ticks));
-        t->softirq_ticks = softirq;
-        t->all_ticks = all;
-}
+/* --- readings and samples --- */
 
 static int read_status(Trial *t) {
         status_done(&t->status);
@@ -308,21 +260,40 @@ static int report_ended(Trial *t, const char *name) {
         return -ESRCH;
 }
 
-/* Takes a reading of all instances and CPUs. An unreachable port is no error, and `why` of its
- * source has what is wrong with it. -ESRCH: an instance has ended or was started again, which was
- * said. */
+/* Takes a reading of all instances and CPUs; each but the first of a half gives a sample of each
+ * measure. An unreachable port is no error, and `why` of its source has what is wrong with it.
+ * -ESRCH: an instance has ended or was started again, which was said. */
 static int read_all(Trial *t, bool first, TrialHalf half) {
         const double ticks = (double)sysconf(_SC_CLK_TCK);
+        CpuTimes times[CPU_SET_MAX];
+        const int n_cpus = cpu_times_read(&t->machine.sysroot, times, CPU_SET_MAX);
+        uint64_t softirq_ticks = 0, all_ticks = 0;
         int r = read_status(t);
 
-        read_softirq(t, first, half);
+        for (int i = 0; i < n_cpus; i++)
+                if (id_set_has(&t->cpus, times[i].cpu)) {
+                        softirq_ticks += times[i].softirq;
+                        all_ticks += times[i].user + times[i].nice + times[i].system +
+                                     times[i].idle + times[i].iowait + times[i].irq +
+                                     times[i].softirq + times[i].steal;
+                }
+        if (!first && all_ticks > t->all_ticks)
+                series_add(&t->softirq, half,
+                           (double)(softirq_ticks - t->softirq_ticks) /
+                                   (double)(all_ticks - t->all_ticks));
+        t->softirq_ticks = softirq_ticks;
+        t->all_ticks = all_ticks;
         for (size_t i = 0; i < t->names.n_words && r >= 0; i++) {
                 const char *name = t->names.words[i];
                 const InstanceInfo *published = status_file_find(&t->status, name);
                 TrialSource *source = &t->sources[i];
                 const HostInstance *o = source->observed;
+                PromReader reader = { .handler = take_sample, .userdata = &source->now };
+                unsigned status = 0;
 
-                source->now = (TrialReading){ .seconds = (double)clock_monotonic_usec() / 1e6 };
+                source->now = (TrialReading){ .seconds = (double)clock_monotonic_usec() / 1e6,
+                                              .count.name = source->count,
+                                              .duration.name = source->duration };
                 if (!published || published->pid != o->members[0].process.id.pid)
                         return report_ended(t, name);
                 for (size_t k = 0; k < o->n_members; k++) {
@@ -336,10 +307,26 @@ static int read_all(Trial *t, bool first, TrialHalf half) {
                 }
                 r = 0; /* another process of it may end */
                 read_pressure(&t->machine.sysroot, o, &source->now);
-                if (source->address.any.sa_family != AF_UNSPEC)
-                        read_queries(source);
-                source->readable = source->readable && !first;
-                trial_source_sample(source, half, published, &t->all[i]);
+                if (source->address.any.sa_family != AF_UNSPEC) {
+                        const int error = http_get(&source->address, "/metrics", &limits,
+                                                   take_bytes, &reader, &status);
+
+                        source->now.has_queries = error == 0 && queries_of(&source->now)->found;
+                        if (!source->now.has_queries)
+                                text_reset(&source->why);
+                        if (error < 0)
+                                ask_append_failure(&source->why, &source->address, error, status);
+                        else if (!source->now.has_queries)
+                                text_appendf(&source->why, "its port %u does not report %s%s",
+                                             http_port(&source->address),
+                                             source->count ? source->count : source->duration,
+                                             reader.n_malformed > 0
+                                                     ? ", and other text than metrics"
+                                                     : "");
+                }
+                if (!first)
+                        trial_source_sample(source, half, published->remote_ratio, &t->all[i]);
+                source->last = source->now;
         }
         return r;
 }
@@ -425,27 +412,6 @@ static int bind_all(Trial *t) {
 
 /* --- the report --- */
 
-static void append_value(Text *text, TrialMeasure measure, double value) {
-        switch (measure) {
-        case TRIAL_CPU_PER_QUERY:
-        case TRIAL_P50:
-        case TRIAL_P99:
-                if (value < 0.001)
-                        text_appendf(text, "%.1f µs", value * 1e6);
-                else
-                        text_appendf(text, value < 1 ? "%.2f ms" : "%.0f ms", value * 1e3);
-                break;
-        case TRIAL_RATE:
-                text_appendf(text, "%.0f", value);
-                break;
-        case TRIAL_CPU:
-                text_appendf(text, "%.2f", value);
-                break;
-        default:
-                text_appendf(text, "%.1f %%", value * 100);
-        }
-}
-
 static void add_row(Table *table, const char *name, const char *what, TrialMeasure measure,
                     const TrialDifference *d) {
         const bool share = measure >= TRIAL_CPU_PRESSURE;
@@ -455,13 +421,20 @@ static void add_row(Table *table, const char *name, const char *what, TrialMeasu
         table_add(table, name);
         table_add(table, what);
         for (TrialHalf half = 0; half < N_TRIAL_HALVES; half++) {
-                _cleanup_text_ Text cell = { 0 };
+                const double value = d->median[half];
 
-                if (isnan(d->median[half]))
-                        text_append(&cell, "-");
+                if (isnan(value))
+                        table_add(table, "-");
+                else if (share)
+                        table_addf(table, "%.1f %%", value * 100);
+                else if (measure == TRIAL_CPU)
+                        table_addf(table, "%.2f", value);
+                else if (measure == TRIAL_RATE)
+                        table_addf(table, "%.0f", value);
+                else if (value < 0.001)
+                        table_addf(table, "%.1f µs", value * 1e6);
                 else
-                        append_value(&cell, measure, d->median[half]);
-                table_add_text(table, &cell);
+                        table_addf(table, value < 1 ? "%.2f ms" : "%.0f ms", value * 1e3);
         }
         if (!d->known) {
                 table_add(table, "-");
@@ -508,7 +481,7 @@ static int trial_print_text(const Trial *t) {
         text_appendf(&text, "%s\n", t->judgement.sentence.data);
         for (size_t i = 0; i < t->outcome.n_words; i++)
                 text_appendf(&text, "%s\n", t->outcome.words[i]);
-        return text.error < 0 ? text.error : output_text(&text);
+        return output_text(&text);
 }
 
 static void put_difference(Json *json, const char *key, const TrialDifference *d) {
@@ -554,8 +527,10 @@ static int trial_print_json(const Trial *t, bool reverted) {
 
 /* --- the command --- */
 
-/* The instances that the daemon would bind, as processes that this command reads itself. */
+/* The instances that the daemon would bind, as processes that this command reads itself. Without
+ * one that it can judge by it ends here, before anything is changed. */
 static int find_instances(Trial *t) {
+        size_t n_readable = 0;
         int r = machine_open(t->args, &t->machine);
 
         if (r >= 0)
@@ -597,25 +572,19 @@ static int find_instances(Trial *t) {
                         text_append(&s->why, why);
                 }
         }
-        return r;
-}
-
-/* Before anything is changed: is there anything to judge by? */
-static int check_ports(Trial *t) {
-        size_t n = 0;
-        int r = read_all(t, true, TRIAL_BEFORE);
-
+        if (r >= 0)
+                r = read_all(t, true, TRIAL_BEFORE);
         for (size_t i = 0; r >= 0 && i < t->names.n_words; i++) {
                 TrialSource *s = &t->sources[i];
 
-                n += s->last.has_queries;
+                n_readable += s->last.has_queries;
                 if (s->last.has_queries)
                         continue;
                 output_line(stderr, "note: %s cannot be judged: %s", t->names.words[i],
                             text_string(&s->why));
                 s->address.any.sa_family = AF_UNSPEC; /* it would delay the others' samples */
         }
-        if (r >= 0 && n == 0) {
+        if (r >= 0 && n_readable == 0) {
                 output_line(stderr, "tidbnumactl: no instance reports its queries, so nothing can "
                                     "be judged: see THE TRIAL in tidbnumactl(8)");
                 return COMMAND_EXIT_REFUSED;
@@ -686,8 +655,6 @@ int command_trial(const Args *args) {
         if (r != 0)
                 return r == EXIT_FAILURE ? COMMAND_EXIT_REFUSED : r;
         r = find_instances(&t);
-        if (r >= 0)
-                r = check_ports(&t);
         if (r == 0)
                 r = measure_half(&t, TRIAL_BEFORE);
         if (r == 0)
