@@ -120,8 +120,7 @@ static int on_message(sd_bus_message *message, _unused_ void *userdata,
 
 /* --- the call --- */
 
-static int call_on(const Args *args, sd_bus *bus, const char *method, bool has_arguments,
-                   WordList *ret) {
+int control_session_call(const Args *args, sd_bus *bus, const char *method, WordList *ret) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *filter = NULL;
         Control c = { .lines = ret };
@@ -130,9 +129,9 @@ static int call_on(const Args *args, sd_bus *bus, const char *method, bool has_a
         if (r >= 0)
                 r = sd_bus_message_new_method_call(bus, &message, NULL, CONTROL_PATH,
                                                    CONTROL_INTERFACE, method);
-        if (r >= 0 && has_arguments)
+        if (r >= 0 && (args->command == COMMAND_RELEASE || args->command == COMMAND_REPLAN))
                 r = sd_bus_message_append_strv(message, (char **)args->names);
-        if (r >= 0 && has_arguments && args->command == COMMAND_RELEASE)
+        if (r >= 0 && args->command == COMMAND_RELEASE)
                 r = sd_bus_message_append(message, "b", !args->no_wait);
         if (r >= 0)
                 r = sd_bus_call_async(bus, NULL, message, on_reply, &c, ANSWER_USEC);
@@ -153,10 +152,6 @@ static int call_on(const Args *args, sd_bus *bus, const char *method, bool has_a
         return c.status;
 }
 
-int control_session_call(const Args *args, sd_bus *bus, const char *method, WordList *ret) {
-        return call_on(args, bus, method, false, ret);
-}
-
 int control_session_process(sd_bus *bus) {
         int r;
 
@@ -165,22 +160,22 @@ int control_session_process(sd_bus *bus) {
         return r < 0 ? r : sd_bus_is_open(bus) > 0 ? 0 : -ECONNRESET;
 }
 
-static int call(const Args *args, const char *method, bool has_arguments) {
+static int call(const Args *args, const char *method) {
         _cleanup_(control_closep) sd_bus *bus = NULL;
         int r = control_session_open(args, &bus);
 
-        return r != 0 ? r : call_on(args, bus, method, has_arguments, NULL);
+        return r != 0 ? r : control_session_call(args, bus, method, NULL);
 }
 
 /* --- the commands --- */
 
 int command_reload(const Args *args) {
-        return call(args, "Reload", false);
+        return call(args, "Reload");
 }
 
 int command_pause(const Args *args) {
         if (!args->dry_run)
-                return call(args, "Pause", false);
+                return call(args, "Pause");
         output_line(stdout, "Would pause: nothing is changed then until 'tidbnumactl resume' or "
                             "the next boot.");
         return EXIT_SUCCESS;
@@ -188,24 +183,9 @@ int command_pause(const Args *args) {
 
 int command_resume(const Args *args) {
         if (!args->dry_run)
-                return call(args, "Resume", false);
+                return call(args, "Resume");
         output_line(stdout, "Would resume what 'tidbnumactl pause' has stopped.");
         return EXIT_SUCCESS;
-}
-
-/* By what the daemon publishes. */
-static bool subject_is_known(const Snapshot *status, const char *name) {
-        const WordList glob = { .words = (char **)&name, .n_words = 1 };
-        bool known = word_list_names(&glob, RELEASE_HOST, NULL);
-
-        for (size_t i = 0; i < status->n_instances && !known; i++)
-                known = word_list_names(&glob, status->instances[i].name,
-                                        status->instances[i].unit);
-        for (size_t i = 0; i < status->n_units && !known; i++)
-                known = status_unit_is_named(&status->units[i], name);
-        for (size_t i = 0; i < status->irq.n_devices && !known; i++)
-                known = word_list_names(&glob, status->irq.devices[i].name, NULL);
-        return known;
 }
 
 int command_release(const Args *args) {
@@ -214,18 +194,29 @@ int command_release(const Args *args) {
         size_t n = 0;
 
         if (!args->dry_run)
-                return call(args, args->undo ? "Bind" : "Release", true);
+                return call(args, args->undo ? "Bind" : "Release");
         if (status_file_read(args->runtime_dir, &status) < 0 ||
             daemon_process_find(args->runtime_dir, &status) <= 0)
                 return report_no_daemon(args);
-        for (size_t i = 0; i < args->n_names; i++)
-                if (!subject_is_known(&status, args->names[i])) {
+        for (size_t k = 0; k < args->n_names; k++) {
+                const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
+                bool known = word_list_names(&glob, RELEASE_HOST, NULL);
+
+                for (size_t i = 0; i < status.n_instances && !known; i++)
+                        known = word_list_names(&glob, status.instances[i].name,
+                                                status.instances[i].unit);
+                for (size_t i = 0; i < status.n_units && !known; i++)
+                        known = status_unit_is_named(&status.units[i], args->names[k]);
+                for (size_t i = 0; i < status.irq.n_devices && !known; i++)
+                        known = word_list_names(&glob, status.irq.devices[i].name, NULL);
+                if (!known) {
                         output_line(stderr,
                                     "tidbnumactl: no instance, unit or device is named '%s'; "
                                     "tidbnumactl status lists all",
-                                    args->names[i]);
+                                    args->names[k]);
                         return EXIT_FAILURE;
                 }
+        }
         for (size_t i = 0; i < status.n_instances; i++) {
                 const InstanceInfo *instance = &status.instances[i];
 
@@ -342,5 +333,5 @@ int command_replan(const Args *args) {
         r = args->yes ? 1 : confirm_replan();
         if (r == 0)
                 output_line(stdout, "Nothing was changed.");
-        return r <= 0 ? r : call(args, "Replan", true);
+        return r <= 0 ? r : call(args, "Replan");
 }

@@ -11,9 +11,9 @@
  * control_close(). */
 int control_session_open(const Args *args, sd_bus **ret);
 
-/* Calls a method without arguments, and waits until it is answered; what it waits for is shown at a
- * terminal. 0, and adds the lines of the answer to `ret` (may be NULL: they are printed); else an
- * exit status or a negative errno, once the reason was printed. */
+/* Calls a method, with the arguments that the command has for it, and waits until it is answered;
+ * what it waits for is shown at a terminal. 0, and adds the lines of the answer to `ret` (may be
+ * NULL: they are printed); else an exit status or a negative errno, once the reason was printed. */
 int control_session_call(const Args *args, sd_bus *bus, const char *method, WordList *ret);
 
 /* What has come from the daemon unasked is read. 0; negative errno: the connection has ended. */
