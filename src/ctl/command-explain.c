@@ -92,22 +92,21 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
         }
         table_render(&table, width, text);
         if (owner) {
-                text_append(text, "\nIt belongs to the policy ");
-                text_append_printable(text, owner->name);
+                text_append_names(text, "\nIt belongs to the policy %s", owner->name);
                 for (const Policy *p = owner + 1; p < policies->policies + policies->n_policies;
                      p++) {
                         if (match_failing_key(&p->match, process) != MATCH_KEY_NONE)
                                 continue;
-                        text_append(text, also ? ", " : ", the first that matches; also matches ");
-                        text_append_printable(text, p->name);
+                        text_append_names(
+                                text, also ? ", %s" : ", the first that matches; also matches %s",
+                                p->name);
                         also = true;
                 }
                 text_append(text, ".\n");
-        } else if (published) {
-                text_append(text, "\nThe daemon reports that it belongs to the policy ");
-                text_append_printable(text, published->name);
-                text_append(text, ".\n");
-        } else
+        } else if (published)
+                text_append_names(text, "\nThe daemon reports that it belongs to the policy %s.\n",
+                                  published->name);
+        else
                 text_append(text, "\nNo policy matches it.\n");
         if (cell.error < 0)
                 text->error = cell.error;
@@ -194,17 +193,14 @@ static int refuse_subject(const Situation *s, const char *subject, int error) {
         denied |= !similar.nearest && hidden;
         if (denied)
                 text_append(&text, " that you may see; run it as root");
-        else if (similar.nearest) {
-                text_append(&text, ", did you mean '");
-                text_append_printable(&text, similar.nearest);
-                text_append(&text, "'?");
-        } else {
+        else if (similar.nearest)
+                text_append_names(&text, ", did you mean '%s'?", similar.nearest);
+        else {
                 text_append(&text, n == 0 ? "; no policy matches a process here" : "; there are: ");
                 /* Processes choose their names, and a terminal interprets control characters. */
-                for (size_t i = 0; i < n; i++) {
-                        text_append(&text, i > 0 ? ", " : "");
-                        text_append_printable(&text, s->report.instances[i].in->name);
-                }
+                for (size_t i = 0; i < n; i++)
+                        text_append_names(&text, i > 0 ? ", %s" : "%s",
+                                          s->report.instances[i].in->name);
         }
         if (text.error < 0)
                 return text.error;
@@ -290,8 +286,7 @@ static void render_place(const Situation *s, const PlanReportInstance *row,
                              limit_state_to_sentence(row->published->memory_limit_state));
         }
         if (row->storage) {
-                text_append(text, "Data: ");
-                text_append_printable(text, row->storage);
+                text_append_names(text, "Data: %s", row->storage);
                 if (!id_set_is_empty(&row->in->device_nodes)) {
                         text_append(text, ", at ");
                         plan_words_nodes(&row->in->device_nodes, text);
@@ -309,11 +304,8 @@ static void render_place(const Situation *s, const PlanReportInstance *row,
                         text_append(text, ": ");
                 }
                 plan_words_why(again, text);
-                if (!stays) {
-                        text_append(text, "; tidbnumactl replan ");
-                        text_append_printable(text, row->in->name);
-                        text_append(text, " moves it");
-                }
+                if (!stays)
+                        text_append_names(text, "; tidbnumactl replan %s moves it", row->in->name);
                 text_append(text, "\n");
         }
         if (!again)
@@ -350,48 +342,11 @@ static void render_unit(const UnitInfo *u, Text *text) {
                              id_set_is_empty(&u->cpus) && id_set_is_empty(&u->mems) ? ":" : ",",
                              (double)u->memory_limit_bytes / (1 << 20));
         text_append(text, "\n");
-        if (*u->reason) {
-                text_append(text, "Why: ");
-                text_append_printable(text, u->reason);
-                text_append(text, "\n");
-        }
+        if (*u->reason)
+                text_append_names(text, "Why: %s\n", u->reason);
         if (*reason_to_remedy(u->code))
                 text_appendf(text, "Remedy: %s\n", reason_to_remedy(u->code));
-        text_append(text, "Policy: ");
-        text_append_printable(text, u->policy ? u->policy : "none");
-        text_append(text, "\n");
-}
-
-static int explain_print_text(const Situation *s, const Found *found,
-                              const PlanReportInstance *again) {
-        const Process *p = found->process;
-        _cleanup_text_ Text text = { 0 };
-
-        if (found->unit)
-                render_unit(found->unit, &text);
-        if (p) {
-                text_appendf(&text, "Process %d: ", p->id.pid);
-                text_append_printable(&text, p->exe);
-                text_append(&text, ", ");
-                text_append_printable(&text, p->unit ? p->unit : "no unit");
-                text_appendf(&text, ", user %u\n\n", (unsigned)p->uid);
-                verdict_render_all(&s->policies->set, p, found->row ? found->row->in->policy : NULL,
-                                   output_width(), &text);
-        }
-        if (found->full) {
-                text_append(&text, "It is ignored: the policy ");
-                text_append_printable(&text, found->full->name);
-                text_appendf(&text,
-                             " has %" PRIu32
-                             " instances of user %u already (max_instances). It is accepted when "
-                             "one of these ends, or when max_instances is raised.\n",
-                             found->full->max_instances, (unsigned)p->uid);
-        }
-        if (p && found->row)
-                text_append(&text, "\n");
-        if (found->row)
-                render_place(s, found->row, again, &text);
-        return output_text(&text);
+        text_append_names(text, "Policy: %s\n", u->policy ? u->policy : "none");
 }
 
 static int explain_print_json(const Situation *s, const Found *found,
@@ -435,6 +390,8 @@ int command_explain(const Args *args) {
                                       anew = { .args = args, .machine = &machine };
         const PlanReportInstance *again = NULL;
         _cleanup_(found_done) Found found = { 0 };
+        const Process *p;
+        _cleanup_text_ Text text = { 0 };
         int r = situation_open_machine(args, &machine);
 
         if (r >= 0)
@@ -451,7 +408,29 @@ int command_explain(const Args *args) {
         }
         if (r < 0)
                 return r;
-        r = args->json ? explain_print_json(&s, &found, again)
-                       : explain_print_text(&s, &found, again);
-        return r < 0 ? r : EXIT_SUCCESS;
+        if (args->json)
+                return explain_print_json(&s, &found, again);
+        if (found.unit)
+                render_unit(found.unit, &text);
+        p = found.process;
+        if (p) {
+                text_appendf(&text, "Process %d: ", p->id.pid);
+                text_append_names(&text, "%s, %s", p->exe, p->unit ? p->unit : "no unit");
+                text_appendf(&text, ", user %u\n\n", (unsigned)p->uid);
+                verdict_render_all(&s.policies->set, p, found.row ? found.row->in->policy : NULL,
+                                   output_width(), &text);
+        }
+        if (found.full) {
+                text_append_names(&text, "It is ignored: the policy %s has", found.full->name);
+                text_appendf(&text,
+                             " %" PRIu32
+                             " instances of user %u already (max_instances). It is accepted when "
+                             "one of these ends, or when max_instances is raised.\n",
+                             found.full->max_instances, (unsigned)p->uid);
+        }
+        if (p && found.row)
+                text_append(&text, "\n");
+        if (found.row)
+                render_place(&s, found.row, again, &text);
+        return output_text(&text);
 }
