@@ -205,23 +205,17 @@ static bool refuse_dry_run(const Control *c, ControlAnswer *answer) {
         return true;
 }
 
-static bool requests_equal(const Requests *a, const Requests *b) {
-        bool same = a->paused == b->paused && a->n == b->n && a->trial == b->trial;
-
-        for (size_t i = 0; same && i < a->n; i++)
-                same = a->list[i].released == b->list[i].released &&
-                       strcmp(a->list[i].glob, b->list[i].glob) == 0;
-        return same;
-}
-
 /* Puts `fresh` in the place of what was requested. The same once more costs little. Returns why it
  * could not be written, or 0. */
 static int requests_follow(Control *c, Requests *fresh) {
         Requests *requests = &c->m->host.requests;
         const bool all = requests->paused != fresh->paused || requests->trial != fresh->trial;
-        const bool same = requests_equal(requests, fresh);
+        bool same = !all && requests->n == fresh->n;
         int r;
 
+        for (size_t i = 0; same && i < fresh->n; i++)
+                same = requests->list[i].released == fresh->list[i].released &&
+                       strcmp(requests->list[i].glob, fresh->list[i].glob) == 0;
         requests_done(requests);
         *requests = TAKE_STRUCT(*fresh);
         r = requested_write(&c->m->host);
@@ -400,23 +394,6 @@ static bool check_undo(const Control *c, ControlAnswer *answer) {
         return false;
 }
 
-/* A release by one name that was ended by another one says nothing any more, unless it is a glob,
- * which may name what comes later. */
-static int drop_void_releases(const Control *c, Requests *requests) {
-        for (size_t i = requests->n; i > 0; i--) {
-                char *glob = requests->list[i - 1].glob;
-                Search s = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
-
-                if (!requests->list[i - 1].released || strpbrk(glob, "*?["))
-                        continue;
-                search_all(c, &s);
-                if (s.named && !s.released)
-                        requests_remove(requests, i - 1);
-        }
-        /* With nothing released, what is bound again is no exception. */
-        return requests_release_any(requests) ? 0 : requests_add(requests, "*", false);
-}
-
 /* All of them or none. */
 static void request_names(Control *c, Call *call, bool released, ControlAnswer *answer) {
         _cleanup_requests_ Requests fresh = { 0 };
@@ -424,8 +401,21 @@ static void request_names(Control *c, Call *call, bool released, ControlAnswer *
 
         for (size_t i = 0; r >= 0 && i < call->globs.n_words; i++)
                 r = requests_add(&fresh, call->globs.words[i], released);
-        if (r >= 0 && !released)
-                r = drop_void_releases(c, &fresh);
+        /* A release by one name that was ended by another one says nothing any more, unless it is a
+         * glob, which may name what comes later. */
+        for (size_t i = fresh.n; r >= 0 && !released && i > 0; i--) {
+                char *glob = fresh.list[i - 1].glob;
+                Search s = { .requests = &fresh, .glob = { .words = &glob, .n_words = 1 } };
+
+                if (!fresh.list[i - 1].released || strpbrk(glob, "*?["))
+                        continue;
+                search_all(c, &s);
+                if (s.named && !s.released)
+                        requests_remove(&fresh, i - 1);
+        }
+        /* With nothing released, what is bound again is no exception. */
+        if (r >= 0 && !released && !requests_release_any(&fresh))
+                r = requests_add(&fresh, "*", false);
         if (r == -ENOSPC)
                 answer_refuse(answer, CONTROL_ERROR_REFUSED,
                               "more than %u releases; use globs, such as 'tikv-*', or --all",
@@ -459,16 +449,16 @@ static bool instance_is_released(const Control *c, const Instance *i) {
         return reconcile_verdict(&c->m->binding, i).state == INSTANCE_RELEASED;
 }
 
+/* `call`: of what it names; NULL: of all. */
 static void await_releases(const Control *c, const Call *call, Text *missing) {
         const UndoReleases *releases = &c->m->undo.releases;
 
         for (size_t i = 0; i < releases->n; i++) {
-                const UndoRelease *r = releases->list[i];
-                const UndoRecord *record = r->restore.record;
+                const UndoRecord *record = releases->list[i]->restore.record;
 
-                if (call_names(call, record->instance, record->unit))
+                if (!call || call_names(call, record->instance, record->unit))
                         append_missing(missing, record->instance, "release in progress",
-                                       r->failure);
+                                       releases->list[i]->failure);
         }
 }
 
@@ -519,33 +509,32 @@ static void tell_released(const Control *c, const Call *call, ControlAnswer *ans
 /* --- Bind: the end of a release --- */
 
 /* The instance counts, and not the spelling: what was released by its unit is bound by its name. */
-static bool check_released(const Control *c, char *glob, ControlAnswer *answer) {
-        const Requests *requests = &c->m->host.requests;
-        Search s = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
-        _cleanup_text_ Text list = { 0 };
-
-        search_all(c, &s);
-        for (size_t i = 0; i < requests->n && !s.released; i++) /* of what does not run now */
-                s.released =
-                        requests->list[i].released && strcmp(requests->list[i].glob, glob) == 0;
-        if (s.released)
-                return true;
-        for (size_t i = 0; i < requests->n; i++)
-                if (requests->list[i].released)
-                        text_appendf(&list, " '%s'", requests->list[i].glob);
-        answer_refuse(answer, CONTROL_ERROR_UNKNOWN, "'%s' is not released; %s%s", glob,
-                      list.data ? "released are" : "nothing is released",
-                      list.data ? list.data : "");
-        return false;
-}
-
 static void bind_again(Control *c, Call *call, ControlAnswer *answer) {
+        const Requests *requests = &c->m->host.requests;
+
         if (refuse_dry_run(c, answer))
                 return;
-        for (size_t i = 0; i < call->globs.n_words; i++)
-                if (strcmp(call->globs.words[i], "*") != 0 &&
-                    !check_released(c, call->globs.words[i], answer))
-                        return;
+        for (size_t k = 0; k < call->globs.n_words; k++) {
+                char *glob = call->globs.words[k];
+                Search s = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
+                _cleanup_text_ Text list = { 0 };
+
+                if (strcmp(glob, "*") == 0)
+                        continue;
+                search_all(c, &s);
+                for (size_t i = 0; i < requests->n; i++) { /* also of what does not run now */
+                        if (!requests->list[i].released)
+                                continue;
+                        s.released = s.released || strcmp(requests->list[i].glob, glob) == 0;
+                        text_appendf(&list, " '%s'", requests->list[i].glob);
+                }
+                if (s.released)
+                        continue;
+                answer_refuse(answer, CONTROL_ERROR_UNKNOWN, "'%s' is not released; %s%s", glob,
+                              list.data ? "released are" : "nothing is released",
+                              list.data ? list.data : "");
+                return;
+        }
         request_names(c, call, false, answer);
 }
 
@@ -705,11 +694,7 @@ static void trial_end(Control *c, Call *call, ControlAnswer *answer) {
 }
 
 static void await_trial_ended(const Control *c, _unused_ const Call *call, Text *missing) {
-        const UndoReleases *releases = &c->m->undo.releases;
-
-        for (size_t i = 0; i < releases->n; i++)
-                append_missing(missing, releases->list[i]->restore.record->instance,
-                               "release in progress", releases->list[i]->failure);
+        await_releases(c, NULL, missing);
         REGISTRY_FOREACH(i, &c->m->registry)
         if (undo_release_is_asked(&c->m->host, i->name, i->unit) && !instance_is_released(c, i))
                 append_missing(missing, i->name, "not released yet", NULL);
@@ -1047,31 +1032,28 @@ static int on_loop_exit(_unused_ sd_event_source *source, void *userdata) {
 
 /* --- the socket --- */
 
-static int listen_on(Control *c) {
-        Host *h = &c->m->host;
+void control_keep(Control *c) {
         _cleanup_close_ int fd = -EBADF;
-        int r = control_listen(h->args->runtime_dir, h->runtime_fd, &fd, &c->inode);
+        const Host *h;
+        int r;
 
+        if (!c || (c->fd >= 0 && control_is_named(c->m->host.runtime_fd, c->inode)))
+                return;
+        h = &c->m->host;
+        c->source = event_source_drop(c->source);
+        closep(&c->fd);
+        r = control_listen(h->args->runtime_dir, h->runtime_fd, &fd, &c->inode);
         if (r >= 0)
                 r = sd_event_add_io(h->event, &c->source, fd, EPOLLIN, on_connection, c);
-        if (r < 0 && !c->failed)
+        if (r >= 0)
+                c->fd = TAKE_FD(fd);
+        else if (!c->failed)
                 journal_log(
                         &h->journal, LOG_ERR, NULL,
                         "The control socket %s/%s cannot be made: %s. Until it can, tidbnumactl "
                         "reload, pause, resume, release and replan do not work",
                         h->args->runtime_dir, CONTROL_SOCKET, strerror(-r));
         c->failed = r < 0;
-        if (r >= 0)
-                c->fd = TAKE_FD(fd);
-        return r;
-}
-
-void control_keep(Control *c) {
-        if (!c || (c->fd >= 0 && control_is_named(c->m->host.runtime_fd, c->inode)))
-                return;
-        c->source = event_source_drop(c->source);
-        closep(&c->fd);
-        (void)listen_on(c);
 }
 
 int control_start(Manager *m, Control **ret) {
@@ -1093,7 +1075,7 @@ int control_start(Manager *m, Control **ret) {
                 control_free(c);
                 return r;
         }
-        (void)listen_on(c);
+        control_keep(c);
         *ret = c;
         return 0;
 }
@@ -1101,9 +1083,7 @@ int control_start(Manager *m, Control **ret) {
 Control *control_free(Control *c) {
         if (!c)
                 return NULL;
-        c->trial = NULL;
-        while (c->n > 0)
-                drop_connection(c, c->n - 1);
+        (void)on_loop_exit(NULL, c);
         if (c->fd >= 0 && control_is_named(c->m->host.runtime_fd, c->inode))
                 (void)unlinkat(c->m->host.runtime_fd, CONTROL_SOCKET, 0);
         event_source_drop(c->source);
