@@ -16,49 +16,43 @@
 
 /* --- the folder in which the daemon publishes and keeps its undo records --- */
 
-static int runtime_dir_cannot_open(const Journal *journal, const char *path, int error) {
-        journal_log(journal, LOG_ERR, NULL,
-                    "Cannot open the runtime folder %s: %s. Run as root, or choose another with "
-                    "--runtime-dir",
-                    path, strerror(-error));
-        return error;
-}
-
 /* Opens the runtime folder, creates it if it is missing, and locks it. Errors are logged. If the
  * disk is full or read-only, the daemon starts without the lock file, and that is logged. */
-static int runtime_dir_open(const Journal *journal, const char *path, int *ret_fd,
-                            int *ret_lock_fd) {
-        _cleanup_close_ int fd = -EBADF;
+static int runtime_dir_open(Host *h, const char *path) {
         pid_t holder = 0;
         char who[32] = "";
-        int r;
+        int r = 0;
 
         /* tmpfiles.d normally creates the folder; a run by hand has to. */
-        if (mkdir(path, 0755) < 0 && errno != EEXIST)
-                return runtime_dir_cannot_open(journal, path, -errno);
-        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return runtime_dir_cannot_open(journal, path, -errno);
-        r = lock_file_take(fd, RUNTIME_DIR_LOCK, ret_lock_fd, &holder);
-        if (r == -EBUSY) {
-                if (holder > 0)
-                        (void)snprintf(who, sizeof(who), " (process %d)", holder);
-                journal_log(journal, LOG_ERR, NULL,
+        if (mkdir(path, 0755) == 0 || errno == EEXIST)
+                h->runtime_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (h->runtime_fd < 0)
+                r = -errno;
+        else
+                r = lock_file_take(h->runtime_fd, RUNTIME_DIR_LOCK, &h->lock_fd, &holder);
+        if (r >= 0)
+                return 0;
+        if (h->runtime_fd >= 0 && (r == -ENOSPC || r == -EDQUOT || r == -EROFS)) {
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "The lock file %s/%s cannot be used: %s. Do not start a second "
+                            "tidbnumad: it would not be detected",
+                            path, RUNTIME_DIR_LOCK, strerror(-r));
+                return 0;
+        }
+        if (holder > 0)
+                (void)snprintf(who, sizeof(who), " (process %d)", holder);
+        if (h->runtime_fd >= 0 && r == -EBUSY)
+                journal_log(&h->journal, LOG_ERR, NULL,
                             "Another tidbnumad%s uses the runtime folder %s. Stop that one first "
                             "(systemctl stop tidbnumad), or choose another folder with "
                             "--runtime-dir; --dry-run without --runtime-dir uses none",
                             who, path);
-                return r;
-        }
-        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS)
-                journal_log(journal, LOG_WARNING, NULL,
-                            "The lock file %s/%s cannot be used: %s. Do not start a second "
-                            "tidbnumad: it would not be detected",
-                            path, RUNTIME_DIR_LOCK, strerror(-r));
-        else if (r < 0)
-                return runtime_dir_cannot_open(journal, path, r);
-        *ret_fd = TAKE_FD(fd);
-        return 0;
+        else
+                journal_log(&h->journal, LOG_ERR, NULL,
+                            "Cannot open the runtime folder %s: %s. Run as root, or choose another "
+                            "with --runtime-dir",
+                            path, strerror(-r));
+        return r;
 }
 
 static int host_cannot_read(const Host *h, int error, const char *what, const char *path,
@@ -112,7 +106,7 @@ int host_open(Host *h, const Args *args) {
         host_read_devices(h);
         r = node_watermarks_load(&h->sysroot, &h->topology, &h->high_watermark_bytes);
         if (r >= 0 && args->runtime_dir)
-                r = runtime_dir_open(&h->journal, args->runtime_dir, &h->runtime_fd, &h->lock_fd);
+                r = runtime_dir_open(h, args->runtime_dir);
         if (r >= 0)
                 r = sd_event_default(&h->event);
         if (r < 0)
@@ -213,7 +207,7 @@ void host_lock_memory(Host *h) {
 /* --- what is present --- */
 
 /* False: it cannot be read, so no change is assumed. */
-static bool hotplug_read(const Host *h, Hotplug *ret) {
+static bool hotplug_read(const Host *h, Present *ret) {
         const int sys_fd = h->sysroot.sys_fd, cgroup_fd = h->sysroot.cgroup_fd;
 
         if (cgroup_fd < 0 || path_read_list(cgroup_fd, &ret->offered, "cpuset.cpus.effective") < 0)
@@ -226,49 +220,21 @@ static bool hotplug_read(const Host *h, Hotplug *ret) {
 
 /* --- changes --- */
 
-static void hotplug_remember(Hotplug *hotplug, const Hotplug *now) {
-        hotplug->cpus = now->cpus;
-        hotplug->nodes = now->nodes;
-        hotplug->memory = now->memory;
-        hotplug->offered = now->offered;
-        hotplug->known = true;
-}
-
-/* A node that was removed stays in the list, without CPUs and memory. */
-static void topology_take_over(Topology *topology, Topology *fresh) {
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                Node *node = &topology->nodes[i];
-                const Node *now = topology_find(fresh, node->id);
-
-                *node = now ? *now : (Node){ .id = node->id, .package = node->package };
-        }
-        free(topology->core);
-        topology->core = TAKE_PTR(fresh->core); /* a core's lowest CPU may have come or gone */
-        topology->offline_cpus = fresh->offline_cpus;
-        topology->isolated_cpus = fresh->isolated_cpus;
-        topology->nohz_full_cpus = fresh->nohz_full_cpus;
-        topology->taken_cpus = fresh->taken_cpus;
-        (void)snprintf(topology->taken_by, sizeof(topology->taken_by), "%s", fresh->taken_by);
-        topology->hidden_cpus = fresh->hidden_cpus;
-        topology->hidden_nodes = fresh->hidden_nodes;
-        topology->lost_nodes = fresh->lost_nodes;
-        topology->mismasked_nodes = fresh->mismasked_nodes;
-}
-
 void hotplug_check(Host *h) {
         _cleanup_topology_ Topology fresh = { 0 };
-        char before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
+        char cpus_before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
+        Present *before = &h->hotplug.present, now = { 0 };
+        Topology former = h->topology;
         NodeSet come, known;
-        Hotplug now = { 0 };
         bool same_hardware;
         int r;
 
         if (!h->hotplug.known || !hotplug_read(h, &now))
                 return;
-        same_hardware = id_set_equal(&h->hotplug.cpus, &now.cpus) &&
-                        id_set_equal(&h->hotplug.nodes, &now.nodes) &&
-                        id_set_equal(&h->hotplug.memory, &now.memory);
-        if (same_hardware && id_set_equal(&h->hotplug.offered, &now.offered))
+        same_hardware = id_set_equal(&before->cpus, &now.cpus) &&
+                        id_set_equal(&before->nodes, &now.nodes) &&
+                        id_set_equal(&before->memory, &now.memory);
+        if (same_hardware && id_set_equal(&before->offered, &now.offered))
                 return;
         r = topology_load(&h->sysroot, &fresh);
         if (r < 0) {
@@ -279,13 +245,13 @@ void hotplug_check(Host *h) {
                 return;
         }
         if (!same_hardware) {
-                (void)id_set_render_list(&h->hotplug.cpus, before, sizeof(before));
+                (void)id_set_render_list(&before->cpus, cpus_before, sizeof(cpus_before));
                 (void)id_set_render_list(&now.cpus, cpus, sizeof(cpus));
                 (void)id_set_render_list(&now.memory, memory, sizeof(memory));
                 journal_log(&h->journal, LOG_NOTICE, NULL,
                             "CPUs %s are online now, %s were before; memory is on nodes %s: "
                             "planning again",
-                            cpus, before, memory);
+                            cpus, cpus_before, memory);
         }
         (void)id_set_render_list(&fresh.taken_cpus, cpus, sizeof(cpus));
         if (id_set_is_empty(&fresh.taken_cpus) && !id_set_is_empty(&h->topology.taken_cpus))
@@ -309,12 +275,26 @@ void hotplug_check(Host *h) {
                             "Nodes %s were added; they are used after the next start of the daemon",
                             list);
         }
-        topology_take_over(&h->topology, &fresh);
+        /* A node that was removed stays in the list, without CPUs and memory. All else is as it was
+         * just read, also which CPU is a core's lowest: it may have come or gone. */
+        for (size_t i = 0; i < former.n_nodes; i++) {
+                Node *node = &former.nodes[i];
+                const Node *there = topology_find(&fresh, node->id);
+
+                *node = there ? *there : (Node){ .id = node->id, .package = node->package };
+        }
+        h->topology = fresh;
+        h->topology.nodes = former.nodes;
+        h->topology.n_nodes = former.n_nodes;
+        h->topology.distances = former.distances;
+        former.nodes = fresh.nodes;
+        former.distances = fresh.distances;
+        fresh = former; /* what is freed now */
         h->backend.all_cpus = topology_cpus(&h->topology);
         h->backend.all_nodes = topology_memory_nodes(&h->topology);
         h->hotplug.come = now.cpus;
-        id_set_subtract(&h->hotplug.come, &h->hotplug.cpus);
-        hotplug_remember(&h->hotplug, &now);
+        id_set_subtract(&h->hotplug.come, &before->cpus);
+        *before = now;
         host_queue(h, HOST_WORK_PLAN | HOST_WORK_TOPOLOGY);
 }
 
@@ -334,12 +314,11 @@ static void on_uevent(void *userdata) {
 
 int hotplug_start(Host *h) {
         static const char *const subsystems[] = { "cpu", "node", "memory", NULL };
-        Hotplug now = { 0 };
         int r;
 
-        if (!h->sysroot.live || !hotplug_read(h, &now))
+        h->hotplug.known = h->sysroot.live && hotplug_read(h, &h->hotplug.present);
+        if (!h->hotplug.known)
                 return 0;
-        hotplug_remember(&h->hotplug, &now);
         r = event_source_add_off(h->event, &h->hotplug.timer, 0, on_hotplug_timer, h);
         if (r < 0)
                 return r;

@@ -132,32 +132,25 @@ static void limit_tell_left_out(const Journal *journal, JournalLimit *limit) {
         put_line(journal, LOG_WARNING, &fields, message);
 }
 
-/* Its own one, else one whose minute is over, else one that it shares. */
-static JournalLimit *limit_find(const Journal *journal, uint64_t key, uint64_t now_usec) {
-        JournalLimit *over = NULL;
-
-        for (size_t i = 0; i < JOURNAL_LIMITS; i++) {
-                JournalLimit *limit = &journal->limits[i];
-
-                if (limit->key == key)
-                        return limit;
-                if (now_usec >= limit->until_usec && !over)
-                        over = limit;
-        }
-        return over ? over : &journal->limits[key % JOURNAL_LIMITS];
-}
-
 /* Counts a message of that kind, or, with NULL, of all kinds of the policy. Returns NULL if it is
  * within the limit. */
 static JournalLimit *limit_exceeded(const Journal *journal, const char *policy, const char *kind,
                                     unsigned max) {
         const uint64_t now = clock_monotonic_usec();
         uint64_t key = UINT64_C(14695981039346656037) ^ (uintptr_t)kind; /* FNV-1a */
-        JournalLimit *limit;
+        JournalLimit *limit = NULL, *over = NULL;
 
         for (const char *p = policy; *p; p++)
                 key = (key ^ (uint8_t)*p) * UINT64_C(1099511628211);
-        limit = limit_find(journal, key, now);
+        /* Its own one, else one whose minute is over, else one that it shares. */
+        for (size_t i = 0; i < JOURNAL_LIMITS && !limit; i++) {
+                if (journal->limits[i].key == key)
+                        limit = &journal->limits[i];
+                else if (now >= journal->limits[i].until_usec && !over)
+                        over = &journal->limits[i];
+        }
+        if (!limit)
+                limit = over ? over : &journal->limits[key % JOURNAL_LIMITS];
         if (now >= limit->until_usec) {
                 limit_tell_left_out(journal, limit);
                 *limit = (JournalLimit){ .key = key, .until_usec = now + MINUTE_USEC };

@@ -53,53 +53,44 @@ static int policies_read_kept(Host *h, PolicySet *ret) {
 
 /* --- the files --- */
 
-/* `former`: those in force, or last in force; NULL: none. */
-static int policies_read(Host *h, const PolicySet *former, PolicySet *ret) {
+int load_policies(Host *h, PolicySet *ret) {
+        static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
+        _cleanup_policy_set_ PolicySet fresh = { 0 }, kept = { 0 };
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         /* While the host boots, network cards may still appear and be renamed: a policy that names
          * one must not be rejected for that. */
         const bool cards_known = h->policies_known || h->args->once;
-        int r;
-
-        diagnostics_done(&h->policy_errors);
-        diagnostics_done(&h->policy_warnings);
-        r = policy_dir_read(h->args->policy_dirs, h->args->n_policy_dirs, &files, &h->policy_errors,
-                            &h->policy_warnings);
-        if (r < 0)
-                return r;
-        r = policy_set_parse(&files, &h->topology, cards_known ? &h->devices : NULL, ret,
-                             &h->policy_errors, &h->policy_warnings);
-        if (r < 0)
-                return r;
-        if (former)
-                policy_check_lost(former, ret, &files, policy_dir_find_beside, &h->policy_errors);
-        if (h->policy_errors.error < 0)
-                return -ENOMEM;
-        if (h->policy_errors.n_messages > 0)
-                return -EINVAL;
-        policy_users_look_up(ret, &files, &h->sysroot, user_look_up, h, &h->policy_warnings);
-        source_file_list_done(&h->policy_files);
-        h->policy_files = TAKE_STRUCT(files);
-        return 0;
-}
-
-int load_policies(Host *h, PolicySet *ret) {
-        static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
-        _cleanup_policy_set_ PolicySet fresh = { 0 }, kept = { 0 };
+        const PolicySet *former; /* those in force, or last in force; NULL: none */
         int r, has_kept;
 
         policy_set_init(&fresh);
         policy_set_init(&kept);
         h->policy_load_seconds = clock_realtime_seconds();
         r = has_kept = policies_read_kept(h, &kept);
+        former = h->policies_known ? &h->policies : has_kept > 0 ? &kept : NULL;
+        if (r >= 0) {
+                diagnostics_done(&h->policy_errors);
+                diagnostics_done(&h->policy_warnings);
+                r = policy_dir_read(h->args->policy_dirs, h->args->n_policy_dirs, &files,
+                                    &h->policy_errors, &h->policy_warnings);
+        }
         if (r >= 0)
-                r = policies_read(h,
-                                  h->policies_known ? &h->policies
-                                  : has_kept > 0    ? &kept
-                                                    : NULL,
-                                  &fresh);
+                r = policy_set_parse(&files, &h->topology, cards_known ? &h->devices : NULL, &fresh,
+                                     &h->policy_errors, &h->policy_warnings);
+        if (r >= 0) {
+                if (former)
+                        policy_check_lost(former, &fresh, &files, policy_dir_find_beside,
+                                          &h->policy_errors);
+                r = h->policy_errors.error < 0        ? -ENOMEM
+                    : h->policy_errors.n_messages > 0 ? -EINVAL
+                                                      : 0;
+        }
         h->policy_load_success = r >= 0;
         if (r >= 0) {
+                policy_users_look_up(&fresh, &files, &h->sysroot, user_look_up, h,
+                                     &h->policy_warnings);
+                source_file_list_done(&h->policy_files);
+                h->policy_files = TAKE_STRUCT(files);
                 *ret = TAKE_STRUCT(fresh);
                 return 1;
         }

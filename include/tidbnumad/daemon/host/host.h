@@ -46,12 +46,17 @@ int args_parse(Args *args, int argc, char *argv[]);
 
 typedef struct Host Host;
 
-typedef struct Hotplug {
-        bool known;
-        CpuSet cpus;    /* online CPUs, as in the kernel's file when last read; likewise below */
+/* As in the kernel's files when last read. */
+typedef struct Present {
+        CpuSet cpus;    /* online */
         NodeSet nodes;  /* online */
         NodeSet memory; /* with memory */
         CpuSet offered; /* by the root of cgroup v2: all but those of partitions; empty: unknown */
+} Present;
+
+typedef struct Hotplug {
+        bool known;
+        Present present;
         CpuSet come;    /* CPUs that came online at the last change */
         NodeSet logged; /* new nodes, which are not used before the next start; logged once */
         Uevents uevents;
