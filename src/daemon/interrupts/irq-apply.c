@@ -43,7 +43,7 @@ void irq_events_reconcile_within(Interrupts *irq, uint64_t usec) {
 
 /* --- settings --- */
 
-const IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key) {
+IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key) {
         for (size_t i = 0; i < irq->n_settings; i++)
                 if (setting_key_equal(&irq->settings[i].key, key))
                         return &irq->settings[i];
@@ -51,7 +51,7 @@ const IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key)
 }
 
 static IrqSetting *irq_setting_get(Interrupts *irq, const SettingKey *key) {
-        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
+        IrqSetting *s = irq_setting_find(irq, key);
         char *device;
 
         if (s)
@@ -69,7 +69,7 @@ static IrqSetting *irq_setting_get(Interrupts *irq, const SettingKey *key) {
 }
 
 static void irq_setting_forget(Interrupts *irq, const SettingKey *key) {
-        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
+        IrqSetting *s = irq_setting_find(irq, key);
 
         if (!s)
                 return;
@@ -115,30 +115,22 @@ enum { UNIT_TRIES = 3 };
 
 /* --- messages --- */
 
-static const IrqDevice *vector_find_device(const IrqHost *host, const SettingKey *key,
-                                           const char **ret) {
-        for (size_t i = 0; i < host->n_devices; i++)
-                for (size_t k = 0; k < host->devices[i].n_vectors; k++)
-                        if (host->devices[i].vectors[k].irq == key->number) {
-                                *ret = host->devices[i].vectors[k].name;
-                                return &host->devices[i];
-                        }
-        *ret = NULL;
-        return NULL;
-}
-
 /* For messages: "eth0: interrupt 24 (eth0-rx-0)", "eth0: transmit queue 0". */
 static void setting_describe(const IrqHost *host, const SettingKey *key, char *buffer,
                              size_t size) {
-        const IrqDevice *device;
-        const char *handler;
+        const IrqDevice *device = NULL;
+        const IrqVector *vector = NULL;
 
         switch (key->kind) {
         case SETTING_VECTOR:
-                device = vector_find_device(host, key, &handler);
-                if (device)
+                for (size_t i = 0; i < host->n_devices && !vector; i++) {
+                        device = &host->devices[i];
+                        vector = irq_device_vector(device, key->number);
+                }
+                if (vector)
                         (void)snprintf(buffer, size, "%s: interrupt %u (%s)", device->name,
-                                       key->number, handler ? handler : "without a handler");
+                                       key->number,
+                                       vector->name ? vector->name : "without a handler");
                 else
                         (void)snprintf(buffer, size, "%s: interrupt %u", key->device, key->number);
                 break;
@@ -227,7 +219,6 @@ static bool setting_is_due(Interrupts *irq, const IrqHost *host, const IrqDesire
 
         if (!s || !w->known)
                 return false;
-        s->seen = true;
         step = irq_step_next(&s->progress, &w->value, &w->present, now_usec);
         if (step == IRQ_STEP_REPAIR) {
                 irq->n_repairs++;
@@ -451,7 +442,7 @@ void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
 
                 if (w->key.kind != SETTING_VECTOR || !w->known)
                         continue;
-                s = (IrqSetting *)irq_setting_find(irq, &w->key);
+                s = irq_setting_find(irq, &w->key);
                 if (!s)
                         continue;
                 /* A mask that changed since the last reconcile proves nothing yet:

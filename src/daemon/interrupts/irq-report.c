@@ -13,8 +13,14 @@
 
 /* --- interrupts on instances' CPUs --- */
 
+static void delivered_done(IrqDelivered *l) {
+        free(l->device);
+        free(l->instance);
+        *l = (IrqDelivered){ 0 };
+}
+
 static IrqDelivered *delivered_get(Interrupts *irq, const char *device, const char *instance) {
-        IrqDelivered *l;
+        IrqDelivered l;
 
         for (size_t i = 0; i < irq->n_delivered; i++)
                 if (strcmp(irq->delivered[i].device, device) == 0 &&
@@ -22,22 +28,13 @@ static IrqDelivered *delivered_get(Interrupts *irq, const char *device, const ch
                         return &irq->delivered[i];
         if (ARRAY_RESERVE(irq->delivered, irq->delivered_allocated, irq->n_delivered + 1) < 0)
                 return NULL;
-        l = &irq->delivered[irq->n_delivered];
-        *l = (IrqDelivered){ .device = strdup(device), .instance = strdup(instance) };
-        if (!l->device || !l->instance) {
-                free(l->device);
-                free(l->instance);
-                *l = (IrqDelivered){ 0 };
+        l = (IrqDelivered){ .device = strdup(device), .instance = strdup(instance) };
+        if (!l.device || !l.instance) {
+                delivered_done(&l);
                 return NULL;
         }
-        irq->n_delivered++;
-        return l;
-}
-
-static void delivered_done(IrqDelivered *l) {
-        free(l->device);
-        free(l->instance);
-        *l = (IrqDelivered){ 0 };
+        irq->delivered[irq->n_delivered] = l;
+        return &irq->delivered[irq->n_delivered++];
 }
 
 void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
@@ -116,13 +113,6 @@ static IrqState vector_state(const Interrupts *irq, const IrqPlanDevice *p, size
         return IRQ_STATE_LEFT;
 }
 
-static bool summary_is_news(const IrqSummary *before, const IrqSummary *now) {
-        if (!before || before->unlogged)
-                return now->vectors[IRQ_STATE_STEERED] > 0 || now->reason != IRQ_REASON_NO_ENTRY;
-        return before->reason != now->reason || !id_set_equal(&before->cpus, &now->cpus) ||
-               memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
-}
-
 void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_STEERED };
         IrqSummary *list = calloc(plan->n_devices + 1, sizeof(*list));
@@ -133,6 +123,7 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                 const IrqSummary *before = at < 0 ? NULL : &irq->devices[at];
                 IrqSummary *now = &list[i];
                 char cpus[ID_SET_LIST_MAX];
+                bool is_news;
 
                 now->reason = p->reason;
                 now->reset_usec = device_last_reset(irq, p->device, clock_monotonic_usec());
@@ -143,7 +134,14 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                 }
                 /* A card that was just added has no interface yet: the next reconcile logs it. */
                 now->unlogged = !before && now->reason == IRQ_REASON_OTHER_NETNS;
-                if (now->unlogged || !summary_is_news(before, now))
+                if (!before || before->unlogged)
+                        is_news = now->vectors[IRQ_STATE_STEERED] > 0 ||
+                                  now->reason != IRQ_REASON_NO_ENTRY;
+                else
+                        is_news = before->reason != now->reason ||
+                                  !id_set_equal(&before->cpus, &now->cpus) ||
+                                  memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
+                if (now->unlogged || !is_news)
                         continue;
                 host_queue(irq->host, HOST_WORK_PUBLISH);
                 if (now->vectors[IRQ_STATE_STEERED] == 0) {

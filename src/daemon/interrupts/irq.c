@@ -122,26 +122,6 @@ static int load_present(Interrupts *irq, IrqHost *ret) {
 
 /* --- desired state --- */
 
-static void plan_drop_device(IrqPlan *plan, size_t index) {
-        IrqPlanDevice *d = &plan->devices[index];
-        IrqPlanBalance *bans = &plan->irqbalance;
-        size_t n = 0;
-
-        if (!irq_reason_steers(d->reason) && d->reason != IRQ_REASON_IRQBALANCE)
-                return;
-        d->reason = IRQ_REASON_RELEASED;
-        for (size_t i = 0; i < bans->n_banned_irqs; i++)
-                if (!irq_device_vector(d->device, bans->banned_irqs[i]))
-                        bans->banned_irqs[n++] = bans->banned_irqs[i];
-        bans->n_banned_irqs = n;
-        for (size_t i = 0; d->vectors && i < d->device->n_vectors; i++)
-                if (d->vectors[i].decision == IRQ_STEERED)
-                        d->vectors[i].decision = IRQ_LEFT;
-        free(d->xps);
-        free(d->rps);
-        d->xps = d->rps = NULL;
-}
-
 static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
         _cleanup_free_ IrqOwner *owners = calloc(irq->registry->n_instances + 1, sizeof(*owners));
         IrqPlanInput input = { .topology = &irq->host->topology,
@@ -151,6 +131,7 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
                                .reserved = irq->placing->reserved,
                                .reserved_cpus = irq->placing->reserved_cpus,
                                .owners = owners };
+        IrqPlanBalance *bans = &ret->irqbalance;
         int r;
 
         if (!owners)
@@ -169,11 +150,27 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
                 return r;
         irq_report_delivered(irq, host, owners, input.n_owners);
         /* A release names devices as it names instances; "host" is what belongs to no instance. */
-        for (size_t i = 0; i < ret->n_devices; i++)
-                if (undo_release_is_asked(irq->host, ret->devices[i].device->name, NULL))
-                        plan_drop_device(ret, i);
+        for (size_t i = 0; i < ret->n_devices; i++) {
+                IrqPlanDevice *d = &ret->devices[i];
+                size_t n = 0;
+
+                if (!undo_release_is_asked(irq->host, d->device->name, NULL) ||
+                    (!irq_reason_steers(d->reason) && d->reason != IRQ_REASON_IRQBALANCE))
+                        continue;
+                d->reason = IRQ_REASON_RELEASED;
+                for (size_t k = 0; k < bans->n_banned_irqs; k++)
+                        if (!irq_device_vector(d->device, bans->banned_irqs[k]))
+                                bans->banned_irqs[n++] = bans->banned_irqs[k];
+                bans->n_banned_irqs = n;
+                for (size_t k = 0; d->vectors && k < d->device->n_vectors; k++)
+                        if (d->vectors[k].decision == IRQ_STEERED)
+                                d->vectors[k].decision = IRQ_LEFT;
+                free(d->xps);
+                free(d->rps);
+                d->xps = d->rps = NULL;
+        }
         if (undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
-                ret->irqbalance.sent = false;
+                bans->sent = false;
         return 0;
 }
 

@@ -83,7 +83,6 @@ typedef struct IrqSetting {
         SettingKey key; /* `device` is owned */
         IrqProgress progress;
         IrqVerify verify;      /* verification of a vector's mask */
-        bool seen;             /* it is desired at this reconcile */
         bool logged;           /* its failure is logged */
         bool misplaced_logged; /* firing elsewhere is logged */
 } IrqSetting;
@@ -157,8 +156,8 @@ UndoRecord *irq_record(const Interrupts *irq);
 
 /* State of single settings, kept between reconciles. */
 
-/* Returns the state of a setting, which is created if needed. NULL: no memory. */
-const IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key);
+/* NULL: nothing was noted of it yet. */
+IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key);
 
 /* Writes the settings of interrupts: desired ones, and original ones that are restored. */
 
