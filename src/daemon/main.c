@@ -60,7 +60,7 @@ int main(int argc, char *argv[]) {
         struct rlimit files;
         Args args;
         sigset_t signals;
-        int r;
+        int code, r;
 
         if (argc == 2 && strcmp(argv[1], "--worker") == 0) /* see worker.h */
                 return worker_serve(WORKER_FD);
@@ -89,9 +89,12 @@ int main(int argc, char *argv[]) {
                 r = run_once(m);
         else if (r >= 0) {
                 r = notify_start_watchdog(&m->host.notifier);
+                while (r >= 0 && sd_event_get_state(m->host.event) != SD_EVENT_FINISHED)
+                        r = manager_next(m, UINT64_MAX);
                 if (r >= 0)
-                        r = manager_loop(m);
-                r = r < 0 ? r : EXIT_SUCCESS;
+                        r = sd_event_get_exit_code(m->host.event, &code);
+                if (r >= 0)
+                        r = code < 0 ? code : EXIT_SUCCESS;
         }
         if (r < 0) {
                 journal_log(&m->host.journal, LOG_ERR, NULL, "tidbnumad ends: %s", strerror(-r));

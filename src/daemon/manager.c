@@ -14,6 +14,9 @@
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 
+/* The timer may fire this much later, together with other timers. */
+#define WORK_ACCURACY_USEC UINT64_C(1000)
+
 int manager_new(const Args *args, Manager **ret) {
         _cleanup_(manager_freep) Manager *m = calloc(1, sizeof(*m));
         int r;
@@ -100,6 +103,30 @@ Manager *manager_free(Manager *m) {
         return NULL;
 }
 
+static int on_work(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        manager_dispatch(m);
+        reconcile_due(&m->binding, clock_monotonic_usec());
+        return 0;
+}
+
+static int on_plan(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        place_refresh(&m->placing);
+        units_follow_plan(&m->units);
+        return 0;
+}
+
+static int on_publish(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        (void)publish_now(&m->report);
+        /* A round of sampling publishes as well. With hundreds of instances it may take minutes. */
+        return event_source_arm_after(source, m->host.policies.sampling_interval_usec * 3 / 2);
+}
+
 static int on_sample(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         const uint64_t now = clock_monotonic_usec();
         Manager *m = userdata;
@@ -154,6 +181,7 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
 }
 
 int manager_start(Manager *m) {
+        sd_event *event = m->host.event;
         int r;
 
         requested_read(&m->host);
@@ -164,20 +192,28 @@ int manager_start(Manager *m) {
                 r = manager_adopt(m);
         if (r < 0)
                 return r;
-        r = event_source_add_after(m->host.event, &m->sampling.timer,
-                                   binding_interval_usec(&m->binding), on_sample, m);
+        r = event_source_add_after(event, &m->sampling.timer, binding_interval_usec(&m->binding),
+                                   on_sample, m);
         if (r >= 0)
                 r = sampling_start(&m->sampling);
         if (r >= 0)
-                r = sd_event_add_signal(m->host.event, NULL, SIGHUP, on_hup, m);
+                r = sd_event_add_signal(event, NULL, SIGHUP, on_hup, m);
         if (r >= 0)
-                r = sd_event_add_signal(m->host.event, NULL, SIGTERM, on_term, m);
+                r = sd_event_add_signal(event, NULL, SIGTERM, on_term, m);
         if (r >= 0)
-                r = sd_event_add_signal(m->host.event, NULL, SIGINT, on_term, m);
+                r = sd_event_add_signal(event, NULL, SIGINT, on_term, m);
         if (r >= 0)
                 r = undo_release_start(&m->undo);
         if (r >= 0)
-                r = manager_add_timers(m);
+                r = event_source_add_off(event, &m->binding.work_timer, WORK_ACCURACY_USEC, on_work,
+                                         m);
+        if (r >= 0)
+                r = event_source_add_off(event, &m->placing.timer, 0, on_plan, m);
+        if (r >= 0)
+                r = event_source_add_off(event, &m->report.timer, 0, on_publish, m);
+        /* As new processes: thousands that start one after the other must not delay it. */
+        if (r >= 0)
+                r = sd_event_source_set_priority(m->report.timer, SD_EVENT_PRIORITY_IMPORTANT);
         if (r < 0)
                 return r;
         if (m->host.sysroot.live)

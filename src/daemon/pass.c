@@ -18,9 +18,6 @@
 /* Instances that start within this time are planned together. */
 #define PLAN_DELAY_USEC (UINT64_C(50) * 1000)
 
-/* The timer may fire this much later, together with other timers. */
-#define WORK_ACCURACY_USEC UINT64_C(1000)
-
 /* Arms the timer unless it fires earlier already. */
 static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
         const uint64_t due = clock_monotonic_usec() + delay_usec;
@@ -99,24 +96,6 @@ static void manager_retry_records(Manager *m) {
         irq_reconcile(m->irq);
         undo_release_check_all(&m->undo);
         manager_announce_starts(m);
-}
-
-/* A round of the scan begins: finds units that no signal reported, bound processes that belong to
- * no instance, a backend that the host did not have, or that could not be read, at the reload, and
- * undo records that could not be read before. */
-static void begin_round(Manager *m) {
-        journal_tell_left_out(&m->host.journal);
-        host_keep_lock(&m->host);
-        manager_retry_records(m);
-        if (undo_repair_records(&m->undo))
-                manager_announce_starts(m);
-        if (!m->host.backend.ops) {
-                (void)bind_choose_backend(&m->binding);
-                manager_announce_starts(m);
-        }
-        units_scan(&m->units);
-        place_look_for_room(&m->placing);
-        undo_release_check_all(&m->undo);
 }
 
 Instance *manager_free_instance(Instance *i) {
@@ -283,8 +262,23 @@ void manager_run_pass(Manager *m) {
                 if (m->host.ready)
                         manager_notify(m, "READY=1\n");
         }
-        if (host_take(&m->host, HOST_WORK_ROUND))
-                begin_round(m);
+        if (host_take(&m->host, HOST_WORK_ROUND)) {
+                /* A round of the scan begins: finds units that no signal reported, bound processes
+                 * that belong to no instance, a backend that the host did not have, or that could
+                 * not be read, at the reload, and undo records that could not be read before. */
+                journal_tell_left_out(&m->host.journal);
+                host_keep_lock(&m->host);
+                manager_retry_records(m);
+                if (undo_repair_records(&m->undo))
+                        manager_announce_starts(m);
+                if (!m->host.backend.ops) {
+                        (void)bind_choose_backend(&m->binding);
+                        manager_announce_starts(m);
+                }
+                units_scan(&m->units);
+                place_look_for_room(&m->placing);
+                undo_release_check_all(&m->undo);
+        }
         if (host_take(&m->host, HOST_WORK_TOPOLOGY)) {
                 place_note_topology(&m->placing);
                 manager_announce_starts(m);
@@ -343,53 +337,4 @@ int manager_next(Manager *m, uint64_t timeout_usec) {
         manager_run_pass(m);
         r = m->start_waits && !units_are_starting(&m->units) ? manager_finish_start(m) : 0;
         return r < 0 ? sd_event_exit(m->host.event, r) : 0;
-}
-
-int manager_loop(Manager *m) {
-        int code, r = 0;
-
-        while (r >= 0 && sd_event_get_state(m->host.event) != SD_EVENT_FINISHED)
-                r = manager_next(m, UINT64_MAX);
-        if (r >= 0)
-                r = sd_event_get_exit_code(m->host.event, &code);
-        return r < 0 ? r : code;
-}
-
-static int on_work(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-        Manager *m = userdata;
-
-        manager_dispatch(m);
-        reconcile_due(&m->binding, clock_monotonic_usec());
-        return 0;
-}
-
-static int on_plan(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-        Manager *m = userdata;
-
-        place_refresh(&m->placing);
-        units_follow_plan(&m->units);
-        return 0;
-}
-
-static int on_publish(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-        Manager *m = userdata;
-
-        (void)publish_now(&m->report);
-        /* A round of sampling publishes as well. With hundreds of instances it may take minutes. */
-        arm_by(m->report.timer, m->host.policies.sampling_interval_usec * 3 / 2);
-        return 0;
-}
-
-int manager_add_timers(Manager *m) {
-        sd_event *event = m->host.event;
-        int r = event_source_add_off(event, &m->binding.work_timer, WORK_ACCURACY_USEC, on_work, m);
-
-        if (r >= 0)
-                r = event_source_add_off(event, &m->placing.timer, 0, on_plan, m);
-        if (r >= 0)
-                r = event_source_add_off(event, &m->report.timer, 0, on_publish, m);
-        /* As new processes: thousands that start one after the other must not delay it. */
-        if (r >= 0)
-                r = sd_event_source_set_priority(m->report.timer, SD_EVENT_PRIORITY_IMPORTANT);
-        return r;
 }

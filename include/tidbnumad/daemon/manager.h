@@ -38,14 +38,9 @@ int manager_start(Manager *manager);
 
 /* --- a pass of its loop: pass.c --- */
 
-/* Adds the timers that a pass sets. */
-int manager_add_timers(Manager *manager);
-
 /* Waits for the next event, handles it, and runs a pass unless the event concerns no policy. As
- * sd_event_run(): 0 after `timeout_usec` without an event. manager_loop(): until the loop exits;
- * returns its exit code, or a negative errno. */
+ * sd_event_run(): 0 after `timeout_usec` without an event. */
 int manager_next(Manager *manager, uint64_t timeout_usec);
-int manager_loop(Manager *manager);
 
 /* Makes a pass at the start, before the loop runs: carries what an event has changed in one module
  * through the other modules, in a fixed order. */
