@@ -140,10 +140,6 @@ static size_t instance_find_index(const Registry *registry, const Instance *inst
         return i;
 }
 
-static void instances_remove(Registry *registry, size_t index) {
-        ARRAY_REMOVE(registry->instances, registry->n_instances, index);
-}
-
 /* The caller has reserved room for it. */
 static void instances_insert(Registry *registry, Instance *instance) {
         (void)ARRAY_INSERT(registry->instances, registry->n_instances,
@@ -189,7 +185,8 @@ int registry_rename(Registry *registry, Instance *instance) {
         journal_log(&registry->host->journal,
                     instance->binding.state == INSTANCE_WAITING ? LOG_DEBUG : LOG_INFO, &fields,
                     "%s is now named %s", instance->name, name);
-        instances_remove(registry, instance_find_index(registry, instance));
+        ARRAY_REMOVE(registry->instances, registry->n_instances,
+                     instance_find_index(registry, instance));
         free(instance->name);
         instance->name = name;
         instance_queue(instance, WORK_RENAMED);
@@ -206,7 +203,8 @@ void registry_remove_process(Registry *registry, Instance *instance, size_t inde
                 return;
         journal_log(&registry->host->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         instance_counts_remove(&registry->counts, instance->policy_index, instance->uid);
-        instances_remove(registry, instance_find_index(registry, instance));
+        ARRAY_REMOVE(registry->instances, registry->n_instances,
+                     instance_find_index(registry, instance));
         instance->next_ended = registry->ended;
         registry->ended = instance;
         host_queue(registry->host, HOST_WORK_PLAN);

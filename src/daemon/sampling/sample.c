@@ -205,28 +205,6 @@ static int drawing_begin(const Sampling *s, Instance *i) {
         return 0;
 }
 
-/* Compares with the first sample of the series, so that a slow drift of the ratio is noticed as
- * well. */
-static void steady_note(const Sampling *s, Instance *i, const Drawing *d, double ratio,
-                        double halfwidth) {
-        const bool same = i->sampling.sampled &&
-                          id_set_equal(&i->sampling.sampled_nodes, &d->nodes) &&
-                          i->sampling.steady.n_member_changes == i->n_member_changes &&
-                          i->sampling.steady.migrated_bytes == i->binding.migrated_bytes;
-        Steady *steady = &i->sampling.steady;
-
-        if (!same || sampling_has_moved(steady->ratio, steady->halfwidth, ratio, halfwidth))
-                *steady = (Steady){ .ratio = ratio,
-                                    .halfwidth = halfwidth,
-                                    .n_member_changes = i->n_member_changes,
-                                    .migrated_bytes = i->binding.migrated_bytes };
-        steady->n_draws++;
-        /* The timer of the round may fire a little early. */
-        steady->due_usec = clock_monotonic_usec() +
-                           sampling_pause(steady->n_draws, s->rounds.interval_usec) -
-                           s->rounds.interval_usec / 2;
-}
-
 static const char *not_drawn_reason(int error) {
         switch (error) {
         case -E2BIG:
@@ -243,8 +221,10 @@ static const char *not_drawn_reason(int error) {
 }
 
 int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
+        Steady *steady = &i->sampling.steady;
         Begun begun = cost_begin();
         Estimate estimate;
+        double halfwidth;
         Drawing *d;
         int r = drawing_begin(s, i);
         const uint64_t pass_usec = clock_usec();
@@ -269,12 +249,27 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         cost_end(s, SAMPLE_DRAWN, begun);
         if (r >= 0) {
                 estimate = estimate_combine(d->parts, d->weights, i->n_members);
-                steady_note(s, i, d, estimate.ratio, estimate_halfwidth(&estimate));
+                halfwidth = estimate_halfwidth(&estimate);
+                /* Compares with the first sample of the series, so that a slow drift of the ratio
+                 * is noticed as well. */
+                if (!i->sampling.sampled || !id_set_equal(&i->sampling.sampled_nodes, &d->nodes) ||
+                    steady->n_member_changes != i->n_member_changes ||
+                    steady->migrated_bytes != i->binding.migrated_bytes ||
+                    sampling_has_moved(steady->ratio, steady->halfwidth, estimate.ratio, halfwidth))
+                        *steady = (Steady){ .ratio = estimate.ratio,
+                                            .halfwidth = halfwidth,
+                                            .n_member_changes = i->n_member_changes,
+                                            .migrated_bytes = i->binding.migrated_bytes };
+                steady->n_draws++;
+                /* The timer of the round may fire a little early. */
+                steady->due_usec = clock_monotonic_usec() +
+                                   sampling_pause(steady->n_draws, s->rounds.interval_usec) -
+                                   s->rounds.interval_usec / 2;
                 memcpy(i->by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
                 i->sampling.sampled = true;
                 i->sampling.sampled_nodes = d->nodes;
                 i->sampling.sampled_ratio = i->sampling.remote_ratio = estimate.ratio;
-                i->sampling.sampled_halfwidth = estimate_halfwidth(&estimate);
+                i->sampling.sampled_halfwidth = halfwidth;
                 i->sampling.not_drawn_logged = false;
         } else {
                 i->sampling.sampled = false;
