@@ -14,47 +14,6 @@
 #include "tidbnumad/world/memory.h"
 #include "tidbnumad/world/topology-load.h"
 
-/* --- the folder in which the daemon publishes and keeps its undo records --- */
-
-/* Opens the runtime folder, creates it if it is missing, and locks it. Errors are logged. If the
- * disk is full or read-only, the daemon starts without the lock file, and that is logged. */
-static int runtime_dir_open(Host *h, const char *path) {
-        pid_t holder = 0;
-        char who[32] = "";
-        int r = 0;
-
-        /* tmpfiles.d normally creates the folder; a run by hand has to. */
-        if (mkdir(path, 0755) == 0 || errno == EEXIST)
-                h->runtime_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (h->runtime_fd < 0)
-                r = -errno;
-        else
-                r = lock_file_take(h->runtime_fd, RUNTIME_DIR_LOCK, &h->lock_fd, &holder);
-        if (r >= 0)
-                return 0;
-        if (h->runtime_fd >= 0 && (r == -ENOSPC || r == -EDQUOT || r == -EROFS)) {
-                journal_log(&h->journal, LOG_WARNING, NULL,
-                            "The lock file %s/%s cannot be used: %s. Do not start a second "
-                            "tidbnumad: it would not be detected",
-                            path, RUNTIME_DIR_LOCK, strerror(-r));
-                return 0;
-        }
-        if (holder > 0)
-                (void)snprintf(who, sizeof(who), " (process %d)", holder);
-        if (h->runtime_fd >= 0 && r == -EBUSY)
-                journal_log(&h->journal, LOG_ERR, NULL,
-                            "Another tidbnumad%s uses the runtime folder %s. Stop that one first "
-                            "(systemctl stop tidbnumad), or choose another folder with "
-                            "--runtime-dir; --dry-run without --runtime-dir uses none",
-                            who, path);
-        else
-                journal_log(&h->journal, LOG_ERR, NULL,
-                            "Cannot open the runtime folder %s: %s. Run as root, or choose another "
-                            "with --runtime-dir",
-                            path, strerror(-r));
-        return r;
-}
-
 static int host_cannot_read(const Host *h, int error, const char *what, const char *path,
                             const char *hint) {
         journal_log(&h->journal, LOG_ERR, NULL, "%s %s: %s. %s", what, path, strerror(-error),
@@ -80,6 +39,9 @@ void host_read_devices(Host *h) {
 
 int host_open(Host *h, const Args *args) {
         const char *root = args->sysroot ? args->sysroot : "/";
+        const char *path = args->runtime_dir;
+        pid_t holder = 0;
+        char who[32] = "";
         int r;
 
         h->args = args;
@@ -105,10 +67,35 @@ int host_open(Host *h, const Args *args) {
         }
         host_read_devices(h);
         r = node_watermarks_load(&h->sysroot, &h->topology, &h->high_watermark_bytes);
-        if (r >= 0 && args->runtime_dir)
-                r = runtime_dir_open(h, args->runtime_dir);
-        if (r >= 0)
-                r = sd_event_default(&h->event);
+        if (r < 0)
+                return r;
+        /* tmpfiles.d normally creates the runtime folder; a run by hand has to. */
+        if (path && (mkdir(path, 0755) == 0 || errno == EEXIST))
+                h->runtime_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (path && h->runtime_fd < 0)
+                return host_cannot_read(h, -errno, "Cannot open the runtime folder", path,
+                                        "Run as root, or choose another with --runtime-dir");
+        if (path)
+                r = lock_file_take(h->runtime_fd, RUNTIME_DIR_LOCK, &h->lock_fd, &holder);
+        if (r == -EBUSY) {
+                if (holder > 0)
+                        (void)snprintf(who, sizeof(who), " (process %d)", holder);
+                journal_log(&h->journal, LOG_ERR, NULL,
+                            "Another tidbnumad%s uses the runtime folder %s. Stop that one first "
+                            "(systemctl stop tidbnumad), or choose another folder with "
+                            "--runtime-dir; --dry-run without --runtime-dir uses none",
+                            who, path);
+                return r;
+        }
+        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) /* bindings matter more than the lock */
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "The lock file %s/%s cannot be used: %s. Do not start a second "
+                            "tidbnumad: it would not be detected",
+                            path, RUNTIME_DIR_LOCK, strerror(-r));
+        else if (r < 0)
+                return host_cannot_read(h, r, "Cannot open the runtime folder", path,
+                                        "Run as root, or choose another with --runtime-dir");
+        r = sd_event_default(&h->event);
         if (r < 0)
                 return r;
         notify_init(&h->notifier, h->event);

@@ -40,30 +40,6 @@ void irq_balance_done(IrqBalance *b) {
         irq_balance_init(b);
 }
 
-/* --- its process --- */
-
-/* The process must be root's and have that name. Sets pid 0 if it does not run, or if its pid
- * belongs to another process. Negative errno: unknown. */
-static int balance_find(const Interrupts *irq, ProcessId *ret) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        ProcessId id = { 0 };
-        char comm[64];
-        pid_t pid;
-        int r = irqbalance_find(irq->balance.folder, &pid);
-
-        if (r >= 0)
-                r = proc_open(&irq->host->sysroot, pid, &handle);
-        if (r >= 0)
-                r = (int)path_read_record(irq->host->sysroot.proc_fd, comm, sizeof(comm), "%d/comm",
-                                          pid);
-        if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-                return r;
-        if (r >= 0 && strcmp(comm, "irqbalance") == 0)
-                id = (ProcessId){ .pid = pid, .start_ticks = handle.start_ticks };
-        *ret = id;
-        return 0;
-}
-
 /* --- its settings --- */
 
 void irq_balance_log_refused(Interrupts *irq, int error) {
@@ -160,15 +136,27 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
         UndoRecord *record = irq_record(irq);
+        const Sysroot *sysroot = &irq->host->sysroot;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
+        ProcessId id = { 0 }; /* 0: it does not run, or its pid belongs to another process */
+        char comm[64];
         uint32_t *irqs;
-        ProcessId id;
+        pid_t pid;
         size_t n;
         int r;
 
-        if (!irq->host->sysroot.live)
+        if (!sysroot->live)
                 return;
-        if (balance_find(irq, &id) >= 0 && !process_id_equal(&id, &b->id)) {
+        /* The process must be root's and have that name. */
+        r = irqbalance_find(b->folder, &pid);
+        if (r >= 0)
+                r = proc_open(sysroot, pid, &handle);
+        if (r >= 0)
+                r = (int)path_read_record(sysroot->proc_fd, comm, sizeof(comm), "%d/comm", pid);
+        if (r >= 0 && strcmp(comm, "irqbalance") == 0)
+                id = (ProcessId){ .pid = pid, .start_ticks = handle.start_ticks };
+        if (r != -EMFILE && r != -ENFILE && r != -ENOMEM && !process_id_equal(&id, &b->id)) {
                 if (b->id.pid != 0 && id.pid != 0)
                         journal_log(&irq->host->journal, LOG_INFO, NULL,
                                     "irqbalance was replaced: it is process %d now", id.pid);

@@ -19,24 +19,6 @@ static void delivered_done(IrqDelivered *l) {
         *l = (IrqDelivered){ 0 };
 }
 
-static IrqDelivered *delivered_get(Interrupts *irq, const char *device, const char *instance) {
-        IrqDelivered l;
-
-        for (size_t i = 0; i < irq->n_delivered; i++)
-                if (strcmp(irq->delivered[i].device, device) == 0 &&
-                    strcmp(irq->delivered[i].instance, instance) == 0)
-                        return &irq->delivered[i];
-        if (ARRAY_RESERVE(irq->delivered, irq->delivered_allocated, irq->n_delivered + 1) < 0)
-                return NULL;
-        l = (IrqDelivered){ .device = strdup(device), .instance = strdup(instance) };
-        if (!l.device || !l.instance) {
-                delivered_done(&l);
-                return NULL;
-        }
-        irq->delivered[irq->n_delivered] = l;
-        return &irq->delivered[irq->n_delivered++];
-}
-
 void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
                           size_t n_owners) {
         size_t n = 0;
@@ -47,10 +29,24 @@ void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *
                 const IrqDevice *device = &host->devices[d];
 
                 for (size_t o = 0; device->n_vectors > 0 && o < n_owners; o++) {
-                        IrqDelivered *l = delivered_get(irq, device->name, owners[o].name);
+                        IrqDelivered *l = NULL, fresh;
 
-                        if (!l)
-                                continue;
+                        for (size_t i = 0; i < irq->n_delivered && !l; i++)
+                                if (strcmp(irq->delivered[i].device, device->name) == 0 &&
+                                    strcmp(irq->delivered[i].instance, owners[o].name) == 0)
+                                        l = &irq->delivered[i];
+                        if (!l) {
+                                fresh = (IrqDelivered){ .device = strdup(device->name),
+                                                        .instance = strdup(owners[o].name) };
+                                if (!fresh.device || !fresh.instance ||
+                                    ARRAY_RESERVE(irq->delivered, irq->delivered_allocated,
+                                                  irq->n_delivered + 1) < 0) {
+                                        delivered_done(&fresh);
+                                        continue;
+                                }
+                                l = &irq->delivered[irq->n_delivered++];
+                                *l = fresh;
+                        }
                         l->seen = true;
                         if (irq->last_known)
                                 l->count +=

@@ -202,67 +202,6 @@ static bool may_change(const Interrupts *irq) {
         return host_enforces(irq->host) && irq->undo->records.dir_fd >= 0;
 }
 
-static int reconcile(Interrupts *irq) {
-        _cleanup_irq_host_ IrqHost host = { 0 };
-        _cleanup_irq_plan_ IrqPlan plan = { 0 };
-        _cleanup_irq_desired_ IrqDesiredList desired = { 0 };
-        /* If new policies are invalid, those in force stay. At the start there are none, so it is
-         * unknown whether a setting is still desired. */
-        const bool desired_known = irq->host->policies_known;
-        bool releasing;
-        uint64_t now;
-        int r = load_present(irq, &host);
-
-        if (r >= 0)
-                r = build_plan(irq, &host, &plan);
-        if (r >= 0)
-                r = irq_desired_build(&plan, &desired);
-        if (r >= 0)
-                r = add_numa_balancing(irq, &desired);
-        if (r < 0)
-                return r;
-        now = clock_monotonic_usec();
-        for (size_t k = 0; k < host.n_devices; k++) {
-                const IrqDevice *d = &host.devices[k];
-
-                if (!irq_report_was_reset(irq, d, now))
-                        continue;
-                /* A driver that has just set all masks of its device again may continue: that is
-                 * not a dispute over them. */
-                for (size_t i = 0; i < irq->n_settings; i++)
-                        if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
-                            strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
-                                irq_step_reset_contention(&irq->settings[i].progress);
-        }
-        releasing = irq_host_is_releasing(irq);
-        if (may_change(irq)) {
-                if (desired_known)
-                        irq_give_back(irq, &host, &desired, false);
-                irq_put_on(irq, &host, &desired);
-                if (desired_known || plan.irqbalance.sent)
-                        irq_balance_send(irq, &plan.irqbalance);
-        } else if (host_obeys(irq->host) && irq->undo->records.dir_fd >= 0 &&
-                   irq_is_asked_back(irq, &host)) {
-                /* What an operator asks for is given back also while the daemon is paused. */
-                irq_give_back(irq, &host, &desired, true);
-                irq_balance_send(irq, &plan.irqbalance);
-        }
-        if (releasing && !irq_host_is_releasing(irq)) /* tidbnumactl waits for it */
-                host_queue(irq->host, HOST_WORK_PUBLISH);
-        irq_verify(irq, &host, &desired);
-        irq_settings_sweep(irq, &host);
-        irq_report_devices(irq, &plan);
-        irq_host_done(&irq->last);
-        irq->last = host;
-        irq->last_known = true;
-        host = (IrqHost){ 0 };
-        irq->due_usec = clock_monotonic_usec() +
-                        (desired.n_settings > 0 || !undo_record_is_empty(irq_record(irq))
-                                 ? INTERVAL_USEC
-                                 : IDLE_INTERVAL_USEC);
-        return 0;
-}
-
 /* --- before the daemon ends --- */
 
 /* What the unit that sets the sysctl, and irqbalance, get for their part. The loop runs meanwhile.
@@ -324,7 +263,12 @@ bool irq_is_stopping(const Interrupts *irq) {
 }
 
 void irq_reconcile(Interrupts *irq) {
-        const uint64_t now = clock_monotonic_usec();
+        _cleanup_irq_host_ IrqHost host = { 0 };
+        _cleanup_irq_plan_ IrqPlan plan = { 0 };
+        _cleanup_irq_desired_ IrqDesiredList desired = { 0 };
+        uint64_t now = clock_monotonic_usec();
+        bool desired_known, releasing;
+        int r;
 
         if (!irq)
                 return;
@@ -333,8 +277,60 @@ void irq_reconcile(Interrupts *irq) {
                 return;
         }
         irq->due_usec = now + INTERVAL_USEC;
-        (void)reconcile(irq); /* a failure for lack of memory is retried */
         irq_series_reconciled(&irq->series, now);
+        /* If new policies are invalid, those in force stay. At the start there are none, so it is
+         * unknown whether a setting is still desired. */
+        desired_known = irq->host->policies_known;
+        r = load_present(irq, &host);
+        if (r >= 0)
+                r = build_plan(irq, &host, &plan);
+        if (r >= 0)
+                r = irq_desired_build(&plan, &desired);
+        if (r >= 0)
+                r = add_numa_balancing(irq, &desired);
+        if (r < 0) { /* for lack of memory: it is retried */
+                irq_events_schedule(irq);
+                return;
+        }
+        now = clock_monotonic_usec();
+        for (size_t k = 0; k < host.n_devices; k++) {
+                const IrqDevice *d = &host.devices[k];
+
+                if (!irq_report_was_reset(irq, d, now))
+                        continue;
+                /* A driver that has just set all masks of its device again may continue: that is
+                 * not a dispute over them. */
+                for (size_t i = 0; i < irq->n_settings; i++)
+                        if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
+                            strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
+                                irq_step_reset_contention(&irq->settings[i].progress);
+        }
+        releasing = irq_host_is_releasing(irq);
+        if (may_change(irq)) {
+                if (desired_known)
+                        irq_give_back(irq, &host, &desired, false);
+                irq_put_on(irq, &host, &desired);
+                if (desired_known || plan.irqbalance.sent)
+                        irq_balance_send(irq, &plan.irqbalance);
+        } else if (host_obeys(irq->host) && irq->undo->records.dir_fd >= 0 &&
+                   irq_is_asked_back(irq, &host)) {
+                /* What an operator asks for is given back also while the daemon is paused. */
+                irq_give_back(irq, &host, &desired, true);
+                irq_balance_send(irq, &plan.irqbalance);
+        }
+        if (releasing && !irq_host_is_releasing(irq)) /* tidbnumactl waits for it */
+                host_queue(irq->host, HOST_WORK_PUBLISH);
+        irq_verify(irq, &host, &desired);
+        irq_settings_sweep(irq, &host);
+        irq_report_devices(irq, &plan);
+        irq_host_done(&irq->last);
+        irq->last = host;
+        irq->last_known = true;
+        host = (IrqHost){ 0 };
+        irq->due_usec = clock_monotonic_usec() +
+                        (desired.n_settings > 0 || !undo_record_is_empty(irq_record(irq))
+                                 ? INTERVAL_USEC
+                                 : IDLE_INTERVAL_USEC);
         irq_events_schedule(irq);
 }
 

@@ -64,16 +64,6 @@ void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes
 #define HUGE_AGAIN_USEC (UINT64_C(20) * 1000)
 #define HUGE_FAILED_USEC (UINT64_C(1000) * 1000)
 
-static bool instance_huge_is_due(const Instance *i, uint64_t n_reserved, bool again,
-                                 uint64_t now_usec) {
-        const InstanceHuge *huge = &i->sampling.huge;
-
-        return huge->read_usec == 0 || huge->n_member_changes != i->n_member_changes ||
-               !id_set_equal(&huge->nodes, &i->binding.placement.nodes) ||
-               ((again || !i->huge_known || n_reserved > huge->n_reserved) &&
-                now_usec >= huge->read_usec + (i->huge_known ? HUGE_AGAIN_USEC : HUGE_FAILED_USEC));
-}
-
 void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool again) {
         const Members members = instance_members(i, &s->host->sysroot);
         const uint64_t now = clock_monotonic_usec();
@@ -81,6 +71,7 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
         HugeNeed most = huge->most;
         uint64_t n_reserved = 0;
         HugeMaps maps;
+        bool is_due;
         int r;
 
         if (pools->n == 0) {
@@ -91,7 +82,11 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
         }
         for (size_t k = 0; k < pools->n; k++)
                 n_reserved += pools->list[k].n_reserved;
-        if (!instance_huge_is_due(i, n_reserved, again, now)) {
+        is_due = huge->read_usec == 0 || huge->n_member_changes != i->n_member_changes ||
+                 !id_set_equal(&huge->nodes, &i->binding.placement.nodes) ||
+                 ((again || !i->huge_known || n_reserved > huge->n_reserved) &&
+                  now >= huge->read_usec + (i->huge_known ? HUGE_AGAIN_USEC : HUGE_FAILED_USEC));
+        if (!is_due) {
                 if (n_reserved < huge->n_reserved)
                         huge->n_reserved = n_reserved;
                 return;
