@@ -25,35 +25,50 @@ void diagnostics_done(Diagnostics *diagnostics) {
         *diagnostics = (Diagnostics){ 0 };
 }
 
-/* Takes over both. */
-static void diagnostics_keep(Diagnostics *d, char *message, DiagnosticDetail detail) {
+/* Adds "place: what", or with `place` NULL only what. Takes over `detail`. Names of files, and
+ * words out of them, are anybody's: both are made visible. */
+_printf_(4, 0) static void diagnostics_addv(Diagnostics *d, const char *place,
+                                            DiagnosticDetail detail, const char *format,
+                                            va_list args) {
+        _cleanup_free_ char *what = text_newv(format, args);
+        _cleanup_text_ Text message = { 0 };
         bool there = false;
 
+        if (!what || (place && !detail.path))
+                goto lost;
+        if (place) {
+                text_append_printable(&message, place);
+                text_append(&message, ": ");
+                detail.what_offset = message.length;
+        }
+        text_append(&message, "");
+        text_append_printable(&message, what);
+        if (message.error < 0)
+                goto lost;
         d->n_added++;
         for (size_t i = 0; i < d->n_messages; i++)
                 there |= d->details[i].line == detail.line &&
                          d->details[i].column == detail.column &&
-                         strcmp(d->messages[i], message) == 0;
-        if (d->n_messages > DIAGNOSTICS_MAX || there) {
-                free(message);
+                         strcmp(d->messages[i], message.data) == 0;
+        if (there) {
                 detail_done(&detail);
                 return;
         }
         if (d->n_messages == DIAGNOSTICS_MAX) {
-                free(message);
                 detail_done(&detail);
                 detail = (DiagnosticDetail){ 0 };
-                message = strdup("more errors follow; correct the ones above first");
+                text_reset(&message);
+                text_append(&message, "more errors follow; correct the ones above first");
         }
-        if (!message || ARRAY_RESERVE(d->messages, d->allocated, d->n_messages + 1) < 0 ||
-            ARRAY_RESERVE(d->details, d->allocated_details, d->n_messages + 1) < 0) {
-                free(message);
-                detail_done(&detail);
-                d->error = -ENOMEM;
-                return;
-        }
-        d->messages[d->n_messages] = message;
+        if (message.error < 0 || ARRAY_RESERVE(d->messages, d->allocated, d->n_messages + 1) < 0 ||
+            ARRAY_RESERVE(d->details, d->allocated_details, d->n_messages + 1) < 0)
+                goto lost;
+        d->messages[d->n_messages] = TAKE_PTR(message.data);
         d->details[d->n_messages++] = detail;
+        return;
+lost:
+        detail_done(&detail);
+        d->error = -ENOMEM;
 }
 
 /* Beyond the bound nothing is formatted any more: a hostile file has no end of faults. */
@@ -64,52 +79,14 @@ static bool is_full(Diagnostics *d) {
         return true;
 }
 
-/* Names of files, and words out of them, are anybody's. */
-static int make_visible(char **message) {
-        _cleanup_text_ Text text = { 0 };
-
-        text_append(&text, "");
-        text_append_printable(&text, *message);
-        free(*message);
-        *message = text.error < 0 ? NULL : TAKE_PTR(text.data);
-        return text.error;
-}
-
 void diagnostics_addf(Diagnostics *diagnostics, const char *format, ...) {
-        char *message = NULL;
         va_list args;
-        int n;
 
         if (is_full(diagnostics))
                 return;
         va_start(args, format);
-        n = vasprintf(&message, format, args);
+        diagnostics_addv(diagnostics, NULL, (DiagnosticDetail){ 0 }, format, args);
         va_end(args);
-        if (n < 0 || make_visible(&message) < 0)
-                diagnostics->error = -ENOMEM;
-        else
-                diagnostics_keep(diagnostics, message, (DiagnosticDetail){ 0 });
-}
-
-/* "place: what". Takes over `detail`, whose place in a message `place` is. */
-_printf_(4, 0) static void add_placed(Diagnostics *d, const char *place, DiagnosticDetail detail,
-                                      const char *format, va_list args) {
-        _cleanup_free_ char *what = NULL;
-        _cleanup_text_ Text visible = { 0 };
-        char *message;
-
-        if (vasprintf(&what, format, args) < 0)
-                what = NULL;
-        if (what && make_visible(&what) >= 0)
-                text_append_printable(&visible, place);
-        if (!what || visible.error < 0 || !detail.path ||
-            asprintf(&message, "%s: %s", visible.data, what) < 0) {
-                detail_done(&detail);
-                d->error = -ENOMEM;
-                return;
-        }
-        detail.what_offset = visible.length + strlen(": ");
-        diagnostics_keep(d, message, detail);
 }
 
 static const char *next_character(const char *p, const char *end) {
@@ -152,25 +129,6 @@ static void append_characters(Text *text, const SourceLine *line, uint32_t first
         }
 }
 
-/* Parsers report the end of a text as the start of a line behind the last one: it is shown as
- * the end of the last line. */
-static bool find_shown(const SourceFile *file, SourceSpan *at, SourceLine *ret) {
-        SourceLine before;
-        bool found;
-
-        if (at->line == 0 || at->column == 0)
-                return false;
-        found = source_line_find(file, at->line, ret);
-        if (at->line == 1 || at->column > 1 || (found && ret->start < file->text + file->size))
-                return found;
-        if (!source_line_find(file, at->line - 1, &before) ||
-            before.start == file->text + file->size)
-                return false;
-        *ret = before;
-        *at = (SourceSpan){ at->line - 1, (uint32_t)utf8_count(before.start, before.end) + 1, 1 };
-        return true;
-}
-
 /* Two lines, the second without its newline: the source as it is safe on a terminal (one "?" for
  * each character that is not printable ASCII), and a "^" under the column with "~" under the rest
  * of the span. Both keep the tabs, so that they align. Nothing if the file has no such line. Lines
@@ -178,8 +136,21 @@ static bool find_shown(const SourceFile *file, SourceSpan *at, SourceLine *ret) 
 static void excerpt_render(const SourceFile *file, SourceSpan at, Text *text) {
         uint32_t length, first = 1, shown, marked;
         SourceLine line;
+        bool found;
 
-        if (!find_shown(file, &at, &line))
+        if (at.line == 0 || at.column == 0)
+                return;
+        found = source_line_find(file, at.line, &line);
+        /* Parsers report the end of a text as the start of a line behind the last one: it is shown
+         * as the end of the last line. */
+        if (at.line > 1 && at.column == 1 && (!found || line.start == file->text + file->size)) {
+                found = source_line_find(file, at.line - 1, &line) &&
+                        line.start < file->text + file->size;
+                if (found)
+                        at = (SourceSpan){ at.line - 1,
+                                           (uint32_t)utf8_count(line.start, line.end) + 1, 1 };
+        }
+        if (!found)
                 return;
         length = (uint32_t)utf8_count(line.start, line.end);
         if (at.column > length + 1)
@@ -212,7 +183,7 @@ void diagnostics_add_path(Diagnostics *diagnostics, const char *path, const char
         detail.path = strdup(path);
         errno = saved;
         va_start(args, format);
-        add_placed(diagnostics, path, detail, format, args);
+        diagnostics_addv(diagnostics, path, detail, format, args);
         va_end(args);
 }
 
@@ -234,7 +205,7 @@ void diagnostics_add_at(Diagnostics *diagnostics, const SourceFile *file, Source
         detail.path = strdup(file->path);
         detail.excerpt = TAKE_PTR(excerpt.data);
         va_start(args, format);
-        add_placed(diagnostics, place.data, detail, format, args);
+        diagnostics_addv(diagnostics, place.data, detail, format, args);
         va_end(args);
 }
 
@@ -345,24 +316,6 @@ int source_edit_add(SourceEditList *list, SourceSpan at, const Text *text) {
         return list->edits[list->n_edits++].text ? 0 : -ENOMEM;
 }
 
-static bool edit_is_before(const SourceEdit *a, const SourceEdit *b) {
-        return a->at.line < b->at.line || (a->at.line == b->at.line && a->at.column < b->at.column);
-}
-
-/* NULL: the line has no such column. */
-static const char *source_line_column(const SourceLine *line, uint32_t column) {
-        const char *p = line->start;
-
-        if (column == SOURCE_EDIT_LINE_END)
-                return line->end;
-        for (uint32_t i = 1; i < column; i++) {
-                if (p == line->end)
-                        return NULL;
-                p = next_character(p, line->end);
-        }
-        return column > 0 ? p : NULL;
-}
-
 int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
         const char *done = file->text;
         SourceLine line = { 0 };
@@ -373,19 +326,29 @@ int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
                 const SourceEdit edit = list->edits[i];
                 size_t k = i;
 
-                for (; k > 0 && edit_is_before(&edit, &list->edits[k - 1]); k--)
+                for (; k > 0 && (edit.at.line < list->edits[k - 1].at.line ||
+                                 (edit.at.line == list->edits[k - 1].at.line &&
+                                  edit.at.column < list->edits[k - 1].at.column));
+                     k--)
                         list->edits[k] = list->edits[k - 1];
                 list->edits[k] = edit;
         }
         for (size_t i = 0; i < list->n_edits; i++) {
                 const SourceEdit *edit = &list->edits[i];
-                const char *from = NULL, *to;
+                const uint32_t column = edit->at.column;
+                const char *from, *to;
 
                 while (number < edit->at.line && source_line_next(file, &line))
                         number++;
-                if (number == edit->at.line && number > 0)
-                        from = source_line_column(&line, edit->at.column);
-                if (!from || from < done)
+                if (number != edit->at.line || number == 0 || column == 0)
+                        return -EINVAL;
+                from = column == SOURCE_EDIT_LINE_END ? line.end : line.start;
+                for (uint32_t k = 1; k < column && column != SOURCE_EDIT_LINE_END; k++) {
+                        if (from == line.end)
+                                return -EINVAL;
+                        from = next_character(from, line.end);
+                }
+                if (from < done)
                         return -EINVAL;
                 to = from;
                 for (uint32_t k = 0; k < edit->at.length && to < line.end; k++)

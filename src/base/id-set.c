@@ -80,28 +80,9 @@ static int parse_id(const char **p, size_t n_words, uint32_t *ret) {
         return 0;
 }
 
-/* Of "0-15:1/2", as bitmap_parselist() of the kernel has it: the first one of each two. */
-static int parse_stride(const char **p, size_t n_words, uint32_t *ret_used, uint32_t *ret_group) {
-        int r;
-
-        *ret_used = *ret_group = 1;
-        if (**p != ':')
-                return 0;
-        (*p)++;
-        r = parse_id(p, n_words, ret_used);
-        if (r < 0)
-                return r;
-        if (**p != '/')
-                return -EINVAL;
-        (*p)++;
-        r = parse_id(p, n_words, ret_group);
-        if (r < 0)
-                return r;
-        return *ret_used == 0 || *ret_used > *ret_group ? -EINVAL : 0;
-}
-
+/* "0-15", or "0-15:1/2", as bitmap_parselist() of the kernel has it: the first one of each two. */
 static int parse_range(const char **p, IdTarget set) {
-        uint32_t first, last, used, group;
+        uint32_t first, last, used = 1, group = 1;
         int r;
 
         r = parse_id(p, set.n_words, &first);
@@ -116,9 +97,19 @@ static int parse_range(const char **p, IdTarget set) {
                 if (last < first)
                         return -EINVAL;
         }
-        r = parse_stride(p, set.n_words, &used, &group);
-        if (r < 0)
-                return r;
+        if (**p == ':') {
+                (*p)++;
+                r = parse_id(p, set.n_words, &used);
+                if (r < 0)
+                        return r;
+                if (*(*p)++ != '/')
+                        return -EINVAL;
+                r = parse_id(p, set.n_words, &group);
+                if (r < 0)
+                        return r;
+                if (used == 0 || used > group)
+                        return -EINVAL;
+        }
         for (uint32_t id = first; id <= last; id++)
                 if ((id - first) % group < used)
                         id_target_add(set, id);
@@ -190,24 +181,6 @@ void id_target_from_bytes(const uint8_t *bytes, size_t n, IdTarget ret) {
         id_view_convert(ID_VIEW(&set), ret);
 }
 
-/* Its digits, of which the last is at end[-1], into the set's 32 bits of that number. */
-static int take_group(const char *end, size_t digits, size_t group, IdTarget set) {
-        uint64_t value = 0;
-
-        if (digits == 0 || digits > 8)
-                return -EINVAL;
-        for (const char *p = end - digits; p < end; p++)
-                value = value * 16 + (uint64_t)(isdigit((unsigned char)*p)
-                                                        ? *p - '0'
-                                                        : tolower((unsigned char)*p) - 'a' + 10);
-        if (value == 0)
-                return 0; /* leading zeros, however many */
-        if (group / 2 >= set.n_words)
-                return -ERANGE;
-        set.words[group / 2] |= value << (group % 2 * 32);
-        return 0;
-}
-
 int id_target_parse_mask(const char *text, IdTarget ret) {
         const char *start = text + strspn(text, " \t\n");
         const char *end = start + strcspn(start, " \t\n");
@@ -217,15 +190,23 @@ int id_target_parse_mask(const char *text, IdTarget ret) {
         if (end[strspn(end, " \t\n")] != '\0')
                 return -EINVAL;
         for (size_t group = 0; more; group++) {
+                uint64_t value = 0;
                 size_t digits = 0;
-                int r;
 
-                while (end - digits > start && isxdigit((unsigned char)end[-1 - (ssize_t)digits]))
-                        digits++;
-                r = take_group(end, digits, group, (IdTarget){ set.words, ret.n_words });
-                if (r < 0)
-                        return r;
-                end -= digits;
+                for (; end > start && isxdigit((unsigned char)end[-1]); digits++) {
+                        const int c = tolower((unsigned char)*--end);
+
+                        if (digits < 8)
+                                value |= (uint64_t)(isdigit(c) ? c - '0' : c - 'a' + 10)
+                                         << (4 * digits);
+                }
+                if (digits == 0 || digits > 8)
+                        return -EINVAL;
+                /* Leading zeros may be there, however many. */
+                if (value > 0 && group / 2 >= ret.n_words)
+                        return -ERANGE;
+                if (value > 0)
+                        set.words[group / 2] |= value << (group % 2 * 32);
                 more = end > start;
                 if (more && *--end != ',')
                         return -EINVAL;

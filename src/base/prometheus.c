@@ -163,34 +163,32 @@ void prom_reader_add(PromReader *reader, const char *bytes, size_t size) {
 
 /* --- a metric --- */
 
-static void add_to_bucket(PromMetric *m, double le, double count) {
-        const size_t at = ARRAY_LOWER_BOUND(m->n_buckets, i, m->buckets[i].le < le);
+void prom_metric_add(PromMetric *m, const PromSample *sample) {
+        const size_t length = strlen(m->name);
+        const char *suffix = sample->name + length;
+        size_t at;
 
-        if (at < m->n_buckets && m->buckets[at].le <= le) {
-                m->buckets[at].count += count;
+        if (strncmp(sample->name, m->name, length) != 0 || !isfinite(sample->value) ||
+            sample->value < 0)
+                return;
+        if (*suffix == '\0' || strcmp(suffix, "_count") == 0) {
+                m->total += sample->value;
+                m->found = true;
+                return;
+        }
+        if (strcmp(suffix, "_bucket") != 0 || isnan(sample->le))
+                return;
+        at = ARRAY_LOWER_BOUND(m->n_buckets, i, m->buckets[i].le < sample->le);
+        if (at < m->n_buckets && m->buckets[at].le <= sample->le) {
+                m->buckets[at].count += sample->value;
                 return;
         }
         m->overflow = m->overflow || m->n_buckets == PROM_BUCKETS_MAX;
         if (m->overflow)
                 return;
         memmove(&m->buckets[at + 1], &m->buckets[at], (m->n_buckets - at) * sizeof(PromBucket));
-        m->buckets[at] = (PromBucket){ .le = le, .count = count };
+        m->buckets[at] = (PromBucket){ .le = sample->le, .count = sample->value };
         m->n_buckets++;
-}
-
-void prom_metric_add(PromMetric *m, const PromSample *sample) {
-        const size_t length = strlen(m->name);
-        const char *suffix = sample->name + length;
-
-        if (strncmp(sample->name, m->name, length) != 0 || !isfinite(sample->value) ||
-            sample->value < 0)
-                return;
-        if (strcmp(suffix, "_bucket") == 0 && !isnan(sample->le))
-                add_to_bucket(m, sample->le, sample->value);
-        else if (*suffix == '\0' || strcmp(suffix, "_count") == 0) {
-                m->total += sample->value;
-                m->found = true;
-        }
 }
 
 bool prom_metric_increase(const PromMetric *before, const PromMetric *now, double *ret) {
