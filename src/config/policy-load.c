@@ -18,61 +18,14 @@ typedef struct Loader {
         size_t file_index;
         const Topology *topology;  /* NULL: any number will do */
         const DeviceList *devices; /* NULL: any name of a card will do */
-        Diagnostics *errors, *warnings;
-        PolicyPlace *places; /* of the thing that is read now, for each row of the table; NULL: not
-                                wanted */
+        Diagnostics *errors;
+        PolicyPlace *places; /* of the thing that is read now, for each row of the table */
         PolicyDraft *draft;  /* the policy that is read now, or NULL */
         PolicyMerge merge;
         PolicySet *set;
 } Loader;
 
 #define REFUSE(l, node, ...) diagnostics_add_at((l)->errors, (l)->file, (node)->at, __VA_ARGS__)
-
-/* --- how the policies of several files go together: the later one of a name wins, in its own
- * place --- */
-
-#define NAME "policies[].name"
-
-static void draft_done(PolicyDraft *draft) {
-        policy_done(&draft->policy);
-        free(draft->entries);
-        *draft = (PolicyDraft){ 0 };
-}
-
-/* Takes over `draft`, which is then empty, and drops an earlier file's policy of the same name.
- * What cannot be added is reported and stays with the caller. Returns 0 or -ENOMEM. */
-static int merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors) {
-        const char *name = draft->policy.name;
-        PolicyDraft *earlier = NULL;
-
-        for (size_t i = 0; i < merge->n_drafts && !earlier; i++)
-                if (strcmp(merge->drafts[i].policy.name, name) == 0)
-                        earlier = &merge->drafts[i];
-        if (earlier && earlier->file_index == draft->file_index) {
-                diagnostics_add_at(errors, draft->file, policy_draft_span(draft, NAME),
-                                   "a second policy `%s`, expected each name once in a file; the "
-                                   "first is in line %u",
-                                   name, policy_draft_span(earlier, NAME).line);
-                return 0;
-        }
-        if (earlier) {
-                draft_done(earlier);
-                ARRAY_REMOVE(merge->drafts, merge->n_drafts, (size_t)(earlier - merge->drafts));
-        }
-        if (merge->n_drafts == POLICIES_MAX) {
-                if (!merge->full)
-                        diagnostics_add_at(
-                                errors, draft->file, draft->at,
-                                "one policy too many, expected at most %u in all files together",
-                                POLICIES_MAX);
-                merge->full = true;
-                return 0;
-        }
-        if (ARRAY_RESERVE(merge->drafts, merge->allocated, merge->n_drafts + 1) < 0)
-                return -ENOMEM;
-        merge->drafts[merge->n_drafts++] = TAKE_STRUCT(*draft);
-        return 0;
-}
 
 /* --- a key's value: into its field, and are its nodes and CPUs there? --- */
 
@@ -133,79 +86,60 @@ static void check_ids(Loader *l, const PolicyKey *key, const YamlNode *node, con
                key->path, cpus ? "CPU" : "node", missing, there);
 }
 
-/* Where no card at all is known, such as in a container, any name will do. */
-static void check_card(Loader *l, const PolicyKey *key, const YamlNode *node) {
-        _cleanup_text_ Text cards = { 0 };
-        char shown[YAML_SHOWN_MAX];
-
-        if (!l->devices || key->type != POLICY_KEY_INTERFACES ||
-            device_list_find(l->devices, DEVICE_NET, node->text))
-                return;
-        for (size_t i = 0; i < l->devices->n_devices; i++)
-                if (l->devices->devices[i].kind == DEVICE_NET)
-                        text_appendf(&cards, "%s%s", cards.length ? ", " : "",
-                                     l->devices->devices[i].name);
-        if (cards.length > 0)
-                REFUSE(l, node,
-                       "`%s` names the network card %s, which this machine does not have, expected "
-                       "some of %s",
-                       key->path, yaml_show(node->text, shown), cards.data);
-}
-
-static int load_items(Loader *l, const PolicyKey *key, const YamlNode *node, void *field) {
+/* A value into its field. A key that takes several values has one of them, or a list. Returns 0,
+ * also when something was refused; -ENOMEM. */
+static int load_value(Loader *l, const PolicyKey *key, const YamlNode *node, void *field) {
+        const bool list = node->kind == YAML_KIND_LIST && policy_list_is(key);
+        const size_t n = list ? node->n_children : 1;
         bool cpus;
+        const IdView ids = policy_list_ids(key, field, &cpus);
 
-        if (node->n_children == 0 && !key->empty_ok) {
+        if (n == 0 && !key->empty_ok) {
                 refuse_value(l, key, node, "it is empty");
                 return 0;
         }
-        policy_list_clear(key, field);
-        for (size_t i = 0; i < node->n_children; i++) {
-                const YamlNode *item = &node->children[i];
-                const IdView ids = policy_list_ids(key, field, &cpus);
-                IdSet before, added;
+        if (list)
+                policy_list_clear(key, field);
+        for (size_t i = 0; i < n; i++) {
+                const YamlNode *item = list ? &node->children[i] : node;
+                IdSet before = { 0 }, added;
+                _cleanup_text_ Text cards = { 0 };
+                char shown[YAML_SHOWN_MAX];
                 const char *reason = NULL;
                 int r = -EINVAL;
 
-                id_view_convert(ids, ID_TARGET(&before));
-                if (item->kind == YAML_KIND_SCALAR)
-                        r = policy_list_add(key, item->text, field, &reason);
+                if (list)
+                        id_view_convert(ids, ID_TARGET(&before));
+                /* A number in quotes is that number: lists of them need quotes, and templates write
+                 * them. */
+                if (item->quoted && key->type == POLICY_KEY_BOOL)
+                        reason = "a text in quotes";
+                else if (item->kind == YAML_KIND_SCALAR)
+                        r = list ? policy_list_add(key, item->text, field, &reason)
+                                 : policy_value_parse(key, item->text, field, &reason);
                 if (r == -ENOMEM)
                         return r;
-                if (r < 0)
+                if (r < 0) {
                         refuse_value(l, key, item, reason);
-                else
-                        check_card(l, key, item);
-                if (r < 0)
                         continue;
+                }
                 id_view_convert(ids, ID_TARGET(&added));
                 id_set_subtract(&added, &before);
                 check_ids(l, key, item, &added, cpus);
+                if (!l->devices || key->type != POLICY_KEY_INTERFACES ||
+                    device_list_find(l->devices, DEVICE_NET, item->text))
+                        continue;
+                /* Where no card at all is known, such as in a container, any name will do. */
+                for (size_t k = 0; k < l->devices->n_devices; k++)
+                        if (l->devices->devices[k].kind == DEVICE_NET)
+                                text_appendf(&cards, "%s%s", cards.length ? ", " : "",
+                                             l->devices->devices[k].name);
+                if (cards.length > 0)
+                        REFUSE(l, item,
+                               "`%s` names the network card %s, which this machine does not have, "
+                               "expected some of %s",
+                               key->path, yaml_show(item->text, shown), cards.data);
         }
-        return 0;
-}
-
-static int load_scalar(Loader *l, const PolicyKey *key, const YamlNode *node, void *field) {
-        const char *reason = NULL;
-        IdSet ids;
-        bool cpus;
-        int r = -EINVAL;
-
-        /* A number in quotes is that number: lists of them need quotes, and templates write them.
-         */
-        if (node->quoted && key->type == POLICY_KEY_BOOL)
-                reason = "a text in quotes";
-        else if (node->kind == YAML_KIND_SCALAR)
-                r = policy_value_parse(key, node->text, field, &reason);
-        if (r == -EINVAL) {
-                refuse_value(l, key, node, reason);
-                return 0;
-        }
-        if (r < 0)
-                return r;
-        check_card(l, key, node);
-        id_view_convert(policy_list_ids(key, field, &cpus), ID_TARGET(&ids));
-        check_ids(l, key, node, &ids, cpus);
         return 0;
 }
 
@@ -231,17 +165,14 @@ static int load_defaults(const char *path, void *target) {
 
 /* --- the keys of a mapping: unknown, missing and duplicate ones are reported --- */
 
-/* One mapping while its keys are read. */
+/* Which keys of one mapping are there, for each row of the table. */
 typedef struct Section {
-        const YamlNode *node;
         const char *path;                /* "" at the top */
-        void *target;                    /* what its keys are fields of, see PolicyKey.offset */
-        uint32_t given[POLICY_KEYS_MAX]; /* the line of each key of the table; 0: not given */
+        uint32_t given[POLICY_KEYS_MAX]; /* the line of the key; 0: not given */
         bool meant[POLICY_KEYS_MAX];     /* given, but misspelled: it is not missing as well */
         bool merged;                     /* any key may be meant */
 } Section;
 
-static int load_section(Loader *l, const YamlNode *node, const char *path, void *target);
 static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, void *target);
 
 /* How near two paths are: the length of what they begin with alike. */
@@ -274,6 +205,21 @@ static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
                                s->path, commands[i].name, commands[i].instead);
                         return;
                 }
+        if (strcmp(at->text, "<<") == 0 && !at->quoted) {
+                REFUSE(l, at,
+                       "a merge key (`<<`) is not supported, expected the keys themselves; "
+                       "an alias (`*`) can replace a whole value");
+                s->merged = true;
+                return;
+        }
+        /* {nodes: 0,4} means to YAML: the keys `nodes` and `4`. */
+        if (*s->path && *at->text && at->text[strspn(at->text, "0123456789-")] == '\0') {
+                REFUSE(l, at,
+                       "unknown key `%s` in `%s`, expected quotes around a list with "
+                       "commas inside braces",
+                       yaml_show(at->text, shown), s->path);
+                return;
+        }
         nearest = policy_key_nearest(s->path, at->text);
         /* The place where a key of that name would be right: the nearest one, the first among
          * equals. */
@@ -297,74 +243,45 @@ static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
                expected.data ? expected.data : "another");
 }
 
-/* A key and its value, into the thing that `s->target` is. 0, also when it was refused; -ENOMEM. */
-static int load_pair(Loader *l, Section *s, const YamlNode *at, const YamlNode *value) {
-        char shown[YAML_SHOWN_MAX];
-        const PolicyKey *key;
-        uint32_t *given;
-        bool section;
-
-        if (!at->text) {
-                REFUSE(l, at, "a key is not plain text, expected a word before the colon");
-                return 0;
-        }
-        key = policy_key_find(s->path, at->text);
-        if (!key) {
-                if (strcmp(at->text, "<<") == 0 && !at->quoted) {
-                        REFUSE(l, at,
-                               "a merge key (`<<`) is not supported, expected the keys themselves; "
-                               "an alias (`*`) can replace a whole value");
-                        s->merged = true;
-                } else if (*s->path && *at->text &&
-                           at->text[strspn(at->text, "0123456789-")] == '\0')
-                        /* {nodes: 0,4} means to YAML: the keys `nodes` and `4`. */
-                        REFUSE(l, at,
-                               "unknown key `%s` in `%s`, expected quotes around a list with "
-                               "commas inside braces",
-                               yaml_show(at->text, shown), s->path);
-                else
-                        refuse_unknown(l, s, at);
-                return 0;
-        }
-        given = &s->given[policy_key_index(key)];
-        if (*given > 0) {
-                REFUSE(l, at, "`%s` is given twice, expected it once; the first is in line %u",
-                       key->path, *given);
-                return 0;
-        }
-        *given = at->at.line;
-        section = key->type == POLICY_KEY_SECTION;
-        if (!section && key->type != POLICY_KEY_LIST) {
-                void *field = (char *)s->target + key->offset;
-
-                if (key->is_set_offset > 0)
-                        *(bool *)((char *)s->target + key->is_set_offset) = true;
-                if (l->places)
-                        l->places[policy_key_index(key)] =
-                                (PolicyPlace){ .file = l->file, .at = value->at };
-                return value->kind == YAML_KIND_LIST && policy_list_is(key)
-                               ? load_items(l, key, value, field)
-                               : load_scalar(l, key, value, field);
-        }
-        if (value->kind != (section ? YAML_KIND_MAPPING : YAML_KIND_LIST)) {
-                refuse_value(l, key, value, NULL);
-                return 0;
-        }
-        return section ? load_section(l, value, key->path, s->target)
-                       : load_entries(l, key, value, s->target);
-}
-
-/* `path` is "" at the top. Returns 0, also when something was refused; -ENOMEM. */
+/* `path` is "" at the top, `target` what its keys are fields of, see PolicyKey.offset. Returns 0,
+ * also when something was refused; -ENOMEM. */
 static int load_section(Loader *l, const YamlNode *node, const char *path, void *target) {
-        Section s = { .node = node, .path = path, .target = target };
+        Section s = { .path = path };
         _cleanup_text_ Text choice = { 0 };
         bool chosen = false;
         const PolicyKey *keys;
         size_t n;
 
         for (size_t i = 0; i + 1 < node->n_children; i += 2) {
-                int r = load_pair(l, &s, &node->children[i], &node->children[i + 1]);
+                const YamlNode *at = &node->children[i], *value = &node->children[i + 1];
+                const PolicyKey *key = at->text ? policy_key_find(path, at->text) : NULL;
+                uint32_t *given = key ? &s.given[policy_key_index(key)] : NULL;
+                int r = 0;
 
+                if (!at->text)
+                        REFUSE(l, at, "a key is not plain text, expected a word before the colon");
+                else if (!key)
+                        refuse_unknown(l, &s, at);
+                else if (*given > 0)
+                        REFUSE(l, at,
+                               "`%s` is given twice, expected it once; the first is in line %u",
+                               key->path, *given);
+                if (!key || *given > 0)
+                        continue;
+                *given = at->at.line;
+                if (key->type != POLICY_KEY_SECTION && key->type != POLICY_KEY_LIST) {
+                        if (key->is_set_offset > 0)
+                                *(bool *)((char *)target + key->is_set_offset) = true;
+                        l->places[policy_key_index(key)] =
+                                (PolicyPlace){ .file = l->file, .at = value->at };
+                        r = load_value(l, key, value, (char *)target + key->offset);
+                } else if (value->kind !=
+                           (key->type == POLICY_KEY_SECTION ? YAML_KIND_MAPPING : YAML_KIND_LIST))
+                        refuse_value(l, key, value, NULL);
+                else
+                        r = key->type == POLICY_KEY_SECTION
+                                    ? load_section(l, value, key->path, target)
+                                    : load_entries(l, key, value, target);
                 if (r < 0)
                         return r;
         }
@@ -373,10 +290,10 @@ static int load_section(Loader *l, const YamlNode *node, const char *path, void 
                 bool given = s.given[k] > 0 || s.meant[k] || s.merged;
                 char allowed[POLICY_KEY_ALLOWED_MAX];
 
-                if (!policy_key_is_below(&keys[k], s.path))
+                if (!policy_key_is_below(&keys[k], path))
                         continue;
                 if (keys[k].need == POLICY_KEY_REQUIRED && !given)
-                        REFUSE(l, s.node, "`%s` is missing, expected %s", keys[k].path,
+                        REFUSE(l, node, "`%s` is missing, expected %s", keys[k].path,
                                policy_key_allowed(&keys[k], allowed));
                 if (keys[k].need == POLICY_KEY_ONE_OF) {
                         chosen = chosen || given;
@@ -385,10 +302,10 @@ static int load_section(Loader *l, const YamlNode *node, const char *path, void 
                 }
         }
         if (choice.length > 0 && !chosen)
-                REFUSE(l, s.node, "`%s` is %s, expected at least %s", s.path,
-                       s.node->n_children == 0            ? "empty"
-                       : text_ends_with(s.path, ".match") ? "too wide"
-                                                          : "incomplete",
+                REFUSE(l, node, "`%s` is %s, expected at least %s", path,
+                       node->n_children == 0            ? "empty"
+                       : text_ends_with(path, ".match") ? "too wide"
+                                                        : "incomplete",
                        choice.data);
         return 0;
 }
@@ -425,6 +342,16 @@ static int add_builtin(PolicySet *set) {
 
 /* --- files --- */
 
+#define NAME "policies[].name"
+
+static void draft_done(PolicyDraft *draft) {
+        policy_done(&draft->policy);
+        free(draft->entries);
+        *draft = (PolicyDraft){ 0 };
+}
+
+/* Adds a policy and drops an earlier file's policy of the same name: the later one wins, in its own
+ * place. What cannot be added is reported. */
 static int load_policy(Loader *l, const YamlNode *node) {
         _cleanup_(draft_done) PolicyDraft draft = { .file_index = l->file_index,
                                                     .file = l->file,
@@ -433,6 +360,8 @@ static int load_policy(Loader *l, const YamlNode *node) {
                                                     .policy.column = node->at.column };
         PolicyPlace *const outer = l->places;
         const size_t before = l->errors->n_added;
+        PolicyMerge *merge = &l->merge;
+        PolicyDraft *earlier = NULL;
         int r;
 
         draft.policy.file = strdup(l->file->path);
@@ -450,7 +379,32 @@ static int load_policy(Loader *l, const YamlNode *node) {
         draft.faulty = l->errors->n_added > before;
         if (r < 0 || !draft.policy.name)
                 return r;
-        return merge_add(&l->merge, &draft, l->errors);
+        for (size_t i = 0; i < merge->n_drafts && !earlier; i++)
+                if (strcmp(merge->drafts[i].policy.name, draft.policy.name) == 0)
+                        earlier = &merge->drafts[i];
+        if (earlier && earlier->file_index == draft.file_index) {
+                diagnostics_add_at(l->errors, l->file, policy_draft_span(&draft, NAME),
+                                   "a second policy `%s`, expected each name once in a file; the "
+                                   "first is in line %u",
+                                   draft.policy.name, policy_draft_span(earlier, NAME).line);
+                return 0;
+        }
+        if (earlier) {
+                draft_done(earlier);
+                ARRAY_REMOVE(merge->drafts, merge->n_drafts, (size_t)(earlier - merge->drafts));
+        }
+        if (merge->n_drafts == POLICIES_MAX) {
+                if (!merge->full)
+                        REFUSE(l, node,
+                               "one policy too many, expected at most %u in all files together",
+                               POLICIES_MAX);
+                merge->full = true;
+                return 0;
+        }
+        if (ARRAY_RESERVE(merge->drafts, merge->allocated, merge->n_drafts + 1) < 0)
+                return -ENOMEM;
+        merge->drafts[merge->n_drafts++] = TAKE_STRUCT(draft);
+        return 0;
 }
 
 static int load_instance(Loader *l, const YamlNode *node, Policy *policy) {
@@ -475,31 +429,17 @@ static int load_instance(Loader *l, const YamlNode *node, Policy *policy) {
         return r;
 }
 
-static int load_irq(Loader *l, const YamlNode *node) {
-        IrqPolicy *irqs, *irq;
-        int r;
-
-        irqs = reallocarray(l->set->irqs, l->set->n_irqs + 1, sizeof(*irqs));
-        if (!irqs)
-                return -ENOMEM;
-        l->set->irqs = irqs;
-        irq = &irqs[l->set->n_irqs++];
-        *irq = (IrqPolicy){ .line = node->at.line, .column = node->at.column };
-        irq->file = strdup(l->file->path);
-        if (!irq->file)
-                return -ENOMEM;
-        r = load_defaults("irq[]", irq);
-        return r < 0 ? r : load_section(l, node, "irq[]", irq);
-}
-
 /* A list of mappings. */
 static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, void *target) {
-        if (strcmp(key->path, "policies") == 0 &&
-            word_list_add(&l->set->listing, l->file->path) < 0)
+        const bool policies = strcmp(key->path, "policies") == 0;
+        PolicySet *set = l->set;
+
+        if (policies && word_list_add(&set->listing, l->file->path) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < node->n_children; i++) {
                 const YamlNode *entry = &node->children[i];
                 char shown[DESCRIBED_MAX];
+                IrqPolicy *irqs, *irq;
                 int r;
 
                 if (entry->kind != YAML_KIND_MAPPING) {
@@ -507,9 +447,25 @@ static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, v
                                node_describe(entry, shown));
                         continue;
                 }
-                r = strcmp(key->path, "policies") == 0 ? load_policy(l, entry)
-                    : strcmp(key->path, "irq") == 0    ? load_irq(l, entry)
-                                                       : load_instance(l, entry, target);
+                if (policies)
+                        r = load_policy(l, entry);
+                else if (strcmp(key->path, "irq") != 0)
+                        r = load_instance(l, entry, target);
+                else {
+                        irqs = reallocarray(set->irqs, set->n_irqs + 1, sizeof(*irqs));
+                        if (!irqs)
+                                return -ENOMEM;
+                        set->irqs = irqs;
+                        irq = &irqs[set->n_irqs++];
+                        *irq = (IrqPolicy){ .file = strdup(l->file->path),
+                                            .line = entry->at.line,
+                                            .column = entry->at.column };
+                        if (!irq->file)
+                                return -ENOMEM;
+                        r = load_defaults("irq[]", irq);
+                        if (r == 0)
+                                r = load_section(l, entry, "irq[]", irq);
+                }
                 if (r < 0)
                         return r;
         }
@@ -520,11 +476,7 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
                      const DeviceList *devices, PolicySet *ret, Diagnostics *errors,
                      Diagnostics *warnings) {
         _cleanup_policy_set_ PolicySet set;
-        Loader l = { .topology = topology,
-                     .devices = devices,
-                     .errors = errors,
-                     .warnings = warnings,
-                     .set = &set };
+        Loader l = { .topology = topology, .devices = devices, .errors = errors, .set = &set };
         PolicyPlace places[POLICY_KEYS_MAX] = { 0 };
         char shown[DESCRIBED_MAX];
         size_t before = errors->n_added;

@@ -43,17 +43,6 @@ static json_t *ids_of(const PolicyKey *key, unsigned n_ids) {
                                           "pattern", ID_LIST));
 }
 
-static const char *word_pattern(PolicyKeyType type) {
-        switch (type) {
-        case POLICY_KEY_INTERFACES:
-                return "^[^ /:*?\\[\\\\]{1,15}$";
-        case POLICY_KEY_PCI_ADDRESSES:
-                return "^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$";
-        default:
-                return "^[^ /:]+$";
-        }
-}
-
 /* The pattern of a value's text, and the integers that are also accepted. */
 typedef struct Scalar {
         const char *pattern;
@@ -91,6 +80,7 @@ static const Scalar SCALARS[] = {
 static json_t *value_of(const PolicyKey *key) {
         static const char *const switches[] = { "off", "on", NULL };
         const Scalar *s = key->type < ELEMENTSOF(SCALARS) ? &SCALARS[key->type] : NULL;
+        const char *pattern = "^[^ /:]+$";
         json_t *text, *integer;
 
         if (s && s->pattern) {
@@ -123,10 +113,16 @@ static json_t *value_of(const PolicyKey *key) {
         case POLICY_KEY_CPUS:
         case POLICY_KEY_STEER:
                 return ids_of(key, CPU_SET_MAX);
+        case POLICY_KEY_INTERFACES:
+                pattern = "^[^ /:*?\\[\\\\]{1,15}$";
+                break;
+        case POLICY_KEY_PCI_ADDRESSES:
+                pattern = "^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$";
+                break;
         default:
-                return one_or_list(key, json_pack("[{s:s, s:s}]", "type", "string", "pattern",
-                                                  word_pattern(key->type)));
+                break;
         }
+        return one_or_list(key, json_pack("[{s:s, s:s}]", "type", "string", "pattern", pattern));
 }
 
 /* Takes over `members`. jansson has a function for it since 2.12. */
@@ -137,39 +133,6 @@ static int add_members(json_t *schema, json_t *members) {
         return r;
 }
 
-static json_t *object_of(const char *parent);
-
-static json_t *key_schema(const PolicyKey *key) {
-        const char *text = key->default_text;
-        char entry[POLICY_KEY_PATH_MAX], allowed[POLICY_KEY_ALLOWED_MAX];
-        _cleanup_text_ Text description = { 0 };
-        json_t *schema;
-
-        text_appendf(&description, "%s Value: %s.", key->help, policy_key_allowed(key, allowed));
-        must(description.error);
-        schema = json_pack("{s:s}", "description", description.data);
-        if (text) {
-                /* In JSON syntax: numbers, booleans and empty lists are written without quotes. */
-                bool plain = key->type == POLICY_KEY_BOOL || key->type == POLICY_KEY_COUNT ||
-                             key->type == POLICY_KEY_NUMBER ||
-                             (key->type == POLICY_KEY_AUTO_NUMBER && strcmp(text, "auto") != 0) ||
-                             strcmp(text, "[]") == 0;
-
-                must(json_object_set_new(schema, "default",
-                                         plain ? json_loads(text, JSON_DECODE_ANY, NULL)
-                                               : json_string(text)));
-        }
-        (void)snprintf(entry, sizeof(entry), "%s[]", key->path);
-        if (key->type == POLICY_KEY_SECTION)
-                must(add_members(schema, object_of(key->path)));
-        else if (key->type == POLICY_KEY_LIST)
-                must(add_members(schema, json_pack("{s:s, s:o}", "type", "array", "items",
-                                                   object_of(entry))));
-        else
-                must(add_members(schema, value_of(key)));
-        return schema;
-}
-
 /* "required": keys that have to be there; "anyOf": keys of which one has to be. */
 static json_t *object_of(const char *parent) {
         json_t *required = json_array(), *any = json_array(), *properties = json_object();
@@ -178,14 +141,44 @@ static json_t *object_of(const char *parent) {
         json_t *object;
 
         for (size_t i = 0; i < n; i++) {
-                const char *name = policy_key_leaf(&keys[i]);
+                const PolicyKey *key = &keys[i];
+                const char *name = policy_key_leaf(key), *text = key->default_text;
+                char entry[POLICY_KEY_PATH_MAX], allowed[POLICY_KEY_ALLOWED_MAX];
+                _cleanup_text_ Text description = { 0 };
+                json_t *schema;
 
-                if (!policy_key_is_below(&keys[i], parent))
+                if (!policy_key_is_below(key, parent))
                         continue;
-                must(json_object_set_new(properties, name, key_schema(&keys[i])));
-                if (keys[i].need == POLICY_KEY_REQUIRED)
+                text_appendf(&description, "%s Value: %s.", key->help,
+                             policy_key_allowed(key, allowed));
+                must(description.error);
+                schema = json_pack("{s:s}", "description", description.data);
+                if (text) {
+                        /* In JSON syntax: numbers, booleans and empty lists are written without
+                         * quotes. */
+                        bool plain = key->type == POLICY_KEY_BOOL ||
+                                     key->type == POLICY_KEY_COUNT ||
+                                     key->type == POLICY_KEY_NUMBER ||
+                                     (key->type == POLICY_KEY_AUTO_NUMBER &&
+                                      strcmp(text, "auto") != 0) ||
+                                     strcmp(text, "[]") == 0;
+
+                        must(json_object_set_new(schema, "default",
+                                                 plain ? json_loads(text, JSON_DECODE_ANY, NULL)
+                                                       : json_string(text)));
+                }
+                (void)snprintf(entry, sizeof(entry), "%s[]", key->path);
+                if (key->type == POLICY_KEY_SECTION)
+                        must(add_members(schema, object_of(key->path)));
+                else if (key->type == POLICY_KEY_LIST)
+                        must(add_members(schema, json_pack("{s:s, s:o}", "type", "array", "items",
+                                                           object_of(entry))));
+                else
+                        must(add_members(schema, value_of(key)));
+                must(json_object_set_new(properties, name, schema));
+                if (key->need == POLICY_KEY_REQUIRED)
                         must(json_array_append_new(required, json_string(name)));
-                else if (keys[i].need == POLICY_KEY_ONE_OF)
+                else if (key->need == POLICY_KEY_ONE_OF)
                         must(json_array_append_new(any, json_pack("{s:[s]}", "required", name)));
         }
         object = json_pack("{s:s}", "type", "object");

@@ -96,19 +96,6 @@ static const char *unit_fault(const char *unit) {
         return fault;
 }
 
-static const char *metric_fault(const char *name) {
-        static const char allowed[] =
-                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:0123456789";
-
-        if (strlen(name) > METRIC_NAME_MAX)
-                return "it is too long";
-        if (name[strspn(name, allowed)] == '{')
-                return "labels; all label sets are added up";
-        return name[strspn(name, allowed)] || isdigit((unsigned char)*name)
-                       ? "no metric has such a name"
-                       : NULL;
-}
-
 /* The kernel's rules for names of interfaces, and of devices in general. */
 static const char *device_fault(const char *name, size_t max, bool glob) {
         if (utf8_has_control(name) || strpbrk(name, " /:"))
@@ -117,9 +104,7 @@ static const char *device_fault(const char *name, size_t max, bool glob) {
                 return "no device has that name";
         if (!glob && strpbrk(name, "*?[\\"))
                 return "a glob, but names are expected here";
-        if (strlen(name) > max && !(glob && strpbrk(name, "*?[\\")))
-                return "it is too long";
-        if (strlen(name) > PATH_MAX)
+        if (strlen(name) > (strpbrk(name, "*?[\\") ? PATH_MAX : max))
                 return "it is too long";
         return glob ? glob_fault(name) : NULL;
 }
@@ -149,6 +134,8 @@ static const char *pci_fault(const char *address) {
 const char *policy_text_fault(PolicyKeyType type, const char *text) {
         static const char allowed[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+        static const char in_metric[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:0123456789";
 
         if (*text == '\0' && type != POLICY_KEY_PCI_ADDRESSES)
                 return "it is empty";
@@ -172,7 +159,13 @@ const char *policy_text_fault(PolicyKeyType type, const char *text) {
                         return "it contains a control character";
                 return strlen(text) > ARGS_MAX ? "it is too long" : glob_fault(text);
         case POLICY_KEY_METRIC:
-                return metric_fault(text);
+                if (strlen(text) > METRIC_NAME_MAX)
+                        return "it is too long";
+                if (text[strspn(text, in_metric)] == '{')
+                        return "labels; all label sets are added up";
+                return text[strspn(text, in_metric)] || isdigit((unsigned char)*text)
+                               ? "no metric has such a name"
+                               : NULL;
         case POLICY_KEY_INTERFACES:
                 return device_fault(text, INTERFACE_NAME_MAX, false);
         case POLICY_KEY_NET_GLOBS:
@@ -196,23 +189,27 @@ static int word_find(const char *const *words, const char *text) {
 
 /* --- values of which there may be several: numbers of nodes and CPUs, names of devices --- */
 
-static const char no_node[] = "no machine has a node of that number";
-static const char no_cpu[] = "no machine has a CPU of that number";
+/* The numbers in the field; without words: it has none. */
+static IdTarget list_target(const PolicyKey *key, void *target) {
+        switch (key->type) {
+        case POLICY_KEY_NODES:
+                return ID_TARGET((NodeSet *)target);
+        case POLICY_KEY_CPUS:
+                return ID_TARGET(&((PolicyCpus *)target)->list);
+        case POLICY_KEY_RESERVE:
+                return ID_TARGET(&((Reserve *)target)->nodes);
+        case POLICY_KEY_STEER:
+                return ID_TARGET(&((IrqPolicy *)target)->cpus);
+        default:
+                return (IdTarget){ NULL, 0 };
+        }
+}
 
-static int add_ids(const char *text, const char *too_high, IdTarget target,
-                   const char **ret_reason) {
-        IdSet set = { 0 };
-        int r;
+IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus) {
+        const IdTarget ids = list_target(key, (void *)target);
 
-        r = id_target_parse_list(text, (IdTarget){ set.words, target.n_words });
-        if (r == -ERANGE)
-                *ret_reason = too_high;
-        else if (r == 0 && id_set_is_empty(&set))
-                *ret_reason = "it is empty";
-        if (r < 0 || id_set_is_empty(&set))
-                return -EINVAL;
-        id_target_union(target, ID_VIEW(&set));
-        return 0;
+        *ret_cpus = key->type == POLICY_KEY_CPUS || key->type == POLICY_KEY_STEER;
+        return (IdView){ ids.words, ids.n_words };
 }
 
 bool policy_list_is(const PolicyKey *key) {
@@ -220,45 +217,52 @@ bool policy_list_is(const PolicyKey *key) {
 }
 
 void policy_list_clear(const PolicyKey *key, void *target) {
-        switch (key->type) {
-        case POLICY_KEY_NODES:
-                *(NodeSet *)target = (NodeSet){ 0 };
-                break;
-        case POLICY_KEY_CPUS:
-                *(PolicyCpus *)target = (PolicyCpus){ .choice = CPUS_LIST };
-                break;
-        case POLICY_KEY_RESERVE:
-                ((Reserve *)target)->kind = RESERVE_LIST;
-                ((Reserve *)target)->nodes = (NodeSet){ 0 };
-                break;
-        case POLICY_KEY_STEER:
-                ((IrqPolicy *)target)->steer = STEER_CPUS;
-                ((IrqPolicy *)target)->cpus = (CpuSet){ 0 };
-                break;
-        default:
+        const IdTarget ids = list_target(key, target);
+
+        if (ids.n_words == 0)
                 word_list_done(target);
-        }
+        for (size_t i = 0; i < ids.n_words; i++)
+                ids.words[i] = 0;
+        if (key->type == POLICY_KEY_CPUS)
+                ((PolicyCpus *)target)->choice = CPUS_LIST;
+        else if (key->type == POLICY_KEY_RESERVE)
+                ((Reserve *)target)->kind = RESERVE_LIST;
+        else if (key->type == POLICY_KEY_STEER)
+                ((IrqPolicy *)target)->steer = STEER_CPUS;
+}
+
+/* Parses one of the values: numbers into `ret`, a word is only checked. */
+static int list_item_parse(const PolicyKey *key, const char *text, size_t n_words, IdSet *ret,
+                           const char **ret_reason) {
+        const bool cpus = key->type == POLICY_KEY_CPUS || key->type == POLICY_KEY_STEER;
+        int r;
+
+        *ret = (IdSet){ 0 };
+        *ret_reason = n_words > 0 ? NULL : policy_text_fault(key->type, text);
+        if (n_words == 0)
+                return *ret_reason ? -EINVAL : 0;
+        r = id_target_parse_list(text, (IdTarget){ ret->words, n_words });
+        if (r == -ERANGE)
+                *ret_reason = cpus ? "no machine has a CPU of that number"
+                                   : "no machine has a node of that number";
+        else if (r == 0 && id_set_is_empty(ret))
+                *ret_reason = "it is empty";
+        return r < 0 || id_set_is_empty(ret) ? -EINVAL : 0;
 }
 
 int policy_list_add(const PolicyKey *key, const char *text, void *target, const char **ret_reason) {
+        const IdTarget ids = list_target(key, target);
         char address[POLICY_PCI_ADDRESS_LENGTH + 1];
+        IdSet set;
+        int r;
 
-        *ret_reason = NULL;
-        switch (key->type) {
-        case POLICY_KEY_NODES:
-                return add_ids(text, no_node, ID_TARGET((NodeSet *)target), ret_reason);
-        case POLICY_KEY_CPUS:
-                return add_ids(text, no_cpu, ID_TARGET(&((PolicyCpus *)target)->list), ret_reason);
-        case POLICY_KEY_RESERVE:
-                return add_ids(text, no_node, ID_TARGET(&((Reserve *)target)->nodes), ret_reason);
-        case POLICY_KEY_STEER:
-                return add_ids(text, no_cpu, ID_TARGET(&((IrqPolicy *)target)->cpus), ret_reason);
-        default:
-                break;
+        r = list_item_parse(key, text, ids.n_words, &set, ret_reason);
+        if (r < 0)
+                return r;
+        if (ids.n_words > 0) {
+                id_target_union(ids, ID_VIEW(&set));
+                return 0;
         }
-        *ret_reason = policy_text_fault(key->type, text);
-        if (*ret_reason)
-                return -EINVAL;
         if (key->type != POLICY_KEY_PCI_ADDRESSES)
                 return word_list_add(target, text);
         /* The kernel's form: with the domain, in small letters. */
@@ -269,29 +273,11 @@ int policy_list_add(const PolicyKey *key, const char *text, void *target, const 
         return word_list_add(target, address);
 }
 
-IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus) {
-        *ret_cpus = key->type == POLICY_KEY_CPUS || key->type == POLICY_KEY_STEER;
-        switch (key->type) {
-        case POLICY_KEY_NODES:
-                return ID_VIEW((const NodeSet *)target);
-        case POLICY_KEY_CPUS:
-                return ID_VIEW(&((const PolicyCpus *)target)->list);
-        case POLICY_KEY_RESERVE:
-                return ID_VIEW(&((const Reserve *)target)->nodes);
-        case POLICY_KEY_STEER:
-                return ID_VIEW(&((const IrqPolicy *)target)->cpus);
-        default:
-                return (IdView){ NULL, 0 };
-        }
-}
-
 /* One value where a list is allowed. A fault must leave `target` as it was. */
 static int parse_list(const PolicyKey *key, const char *text, void *target,
                       const char **ret_reason) {
         const int word = key->choices ? word_find(key->choices, text) : -EINVAL;
-        IdSet ids = { 0 };
-        IdView present;
-        bool cpus;
+        IdSet set;
         int r;
 
         if (word >= 0) { /* in place of a list of this type */
@@ -304,17 +290,9 @@ static int parse_list(const PolicyKey *key, const char *text, void *target,
                         ((IrqPolicy *)target)->steer = (IrqSteer)word;
                 return 0;
         }
-        present = policy_list_ids(key, target, &cpus);
-        if (present.n_words > 0) {
-                r = add_ids(text, cpus ? no_cpu : no_node, (IdTarget){ ids.words, present.n_words },
-                            ret_reason);
-                if (r < 0)
-                        return r;
-        } else {
-                *ret_reason = policy_text_fault(key->type, text);
-                if (*ret_reason)
-                        return -EINVAL;
-        }
+        r = list_item_parse(key, text, list_target(key, target).n_words, &set, ret_reason);
+        if (r < 0)
+                return r;
         policy_list_clear(key, target);
         return policy_list_add(key, text, target, ret_reason);
 }
@@ -451,18 +429,7 @@ static int parse_measure(const PolicyKey *key, const char *text, void *target,
         return 0;
 }
 
-/* 0x and up to sixteen digits, or decimal; strtoull() would take a sign and blanks as well. */
-static int parse_code(const char *text, uint64_t *ret) {
-        size_t n;
-
-        if (strncmp(text, "0x", 2) != 0)
-                return parse_u64(text, ret);
-        n = strspn(text + 2, "0123456789abcdefABCDEF");
-        if (n == 0 || n > 16 || text[2 + n] != '\0')
-                return -EINVAL;
-        *ret = strtoull(text + 2, NULL, 16);
-        return 0;
-}
+#define HEX "0123456789abcdefABCDEF"
 
 /* [type:]config, as perf_event_open(2) calls them. */
 static int parse_event(const char *text, AccessEvent *target, const char **ret_reason) {
@@ -472,6 +439,7 @@ static int parse_event(const char *text, AccessEvent *target, const char **ret_r
         } kinds[] = { { "raw:", ACCESS_EVENT_RAW }, { "software:", ACCESS_EVENT_SOFTWARE } };
         AccessEvent event = { .given = true, .type = ACCESS_EVENT_RAW };
         const char *colon = strchr(text, ':'), *code = colon ? colon + 1 : text;
+        const size_t n_hex = strncmp(code, "0x", 2) == 0 ? strspn(code + 2, HEX) : 0;
         bool known = !colon;
 
         for (size_t i = 0; i < ELEMENTSOF(kinds) && !known; i++) {
@@ -489,7 +457,13 @@ static int parse_event(const char *text, AccessEvent *target, const char **ret_r
         }
         if (!known)
                 *ret_reason = "not a kind of events";
-        if (!known || parse_code(code, &event.config) < 0)
+        /* 0x and up to sixteen digits, or decimal; strtoull() alone would take a sign and blanks.
+         */
+        if (n_hex > 0 && n_hex <= 16 && code[2 + n_hex] == '\0')
+                event.config = strtoull(code + 2, NULL, 16);
+        else if (parse_u64(code, &event.config) < 0)
+                known = false;
+        if (!known)
                 return -EINVAL;
         *target = event;
         return 0;

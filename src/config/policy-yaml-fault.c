@@ -94,12 +94,6 @@ static const char *find_colon(const Line *line, const char *end, bool with_blank
         return NULL;
 }
 
-static bool is_first(const Fault *f) {
-        const char *p = skip_blanks(f->line.start, f->line.end);
-
-        return utf8_count(f->line.start, p) == f->parser->problem_mark.column;
-}
-
 /* --- characters that are confused with others --- */
 
 const char *policy_yaml_lookalike(const char *text, size_t size, size_t *ret_index) {
@@ -159,10 +153,30 @@ static bool refuse_lookalike(const Fault *f) {
 
 /* --- what depends on the lines around --- */
 
-/* A quote that was not closed in the line above ends at the first quote of this line. */
-static bool refuse_quote_above(const Fault *f) {
-        Line above = line_above(f->file, &f->line);
+static void refuse_indentation(const Fault *f, size_t column, size_t line) {
+        REFUSE_AT(f, f->line.number, key_column(&f->line),
+                  "wrong indentation, expected column %zu as in line %zu", column + 1, line + 1);
+}
 
+/* The mapping or the list that continues here begins at the context's mark. */
+static void refuse_in_block(const Fault *f) {
+        const yaml_mark_t *context = &f->parser->context_mark;
+        const char *start = skip_blanks(f->line.start, f->line.end);
+        const bool is_first = utf8_count(f->line.start, start) == f->parser->problem_mark.column;
+        Line first = find_line(f->file, context->line), above = line_above(f->file, &f->line);
+
+        if (is_first && f->at == '-')
+                REFUSE(f,
+                       "wrong indentation: an entry of a list (-) among the keys that begin in "
+                       "line %zu, expected it in the column of the other entries",
+                       context->line + 1);
+        else if (is_first)
+                refuse_indentation(f, key_column(&first), context->line);
+        else if (f->at == '}' || f->at == ']')
+                REFUSE(f, "this %c closes nothing; remove it", f->at);
+        if (is_first || f->at == '}' || f->at == ']')
+                return;
+        /* A quote that was not closed in the line above ends at the first quote of this line. */
         for (const char *quote = "\"'"; *quote && above.number < f->line.number; quote++) {
                 const char *last = NULL;
                 size_t n = 0;
@@ -178,32 +192,9 @@ static bool refuse_quote_above(const Fault *f) {
                           "the quote that begins here is not closed, expected %c at the end of the "
                           "value",
                           *quote);
-                return true;
+                return;
         }
-        return false;
-}
-
-static void refuse_indentation(const Fault *f, size_t column, size_t line) {
-        REFUSE_AT(f, f->line.number, key_column(&f->line),
-                  "wrong indentation, expected column %zu as in line %zu", column + 1, line + 1);
-}
-
-/* The mapping or the list that continues here begins at the context's mark. */
-static void refuse_in_block(const Fault *f) {
-        const yaml_mark_t *context = &f->parser->context_mark;
-        Line first = find_line(f->file, context->line);
-
-        if (is_first(f) && f->at == '-')
-                REFUSE(f,
-                       "wrong indentation: an entry of a list (-) among the keys that begin in "
-                       "line %zu, expected it in the column of the other entries",
-                       context->line + 1);
-        else if (is_first(f))
-                refuse_indentation(f, key_column(&first), context->line);
-        else if (f->at == '}' || f->at == ']')
-                REFUSE(f, "this %c closes nothing; remove it", f->at);
-        else if (!refuse_quote_above(f))
-                REFUSE(f, "text after the end of the value; put the whole value in quotes");
+        REFUSE(f, "text after the end of the value; put the whole value in quotes");
 }
 
 /* A colon inside the continued value of another key. */
@@ -290,24 +281,6 @@ static void refuse_directive(const Fault *f) {
         REFUSE_CONTEXT(f, "a line that begins with %%; remove it, or begin it with # as a comment");
 }
 
-/* A character that is no text has no mark, only the offset of its bytes. */
-static void refuse_bytes(const Fault *f) {
-        size_t offset = f->parser->problem_offset < f->file->size ? f->parser->problem_offset
-                                                                  : f->file->size;
-        const char *end = f->file->text + offset, *start = end;
-        size_t line = 0;
-
-        while (start > f->file->text && start[-1] != '\n')
-                start--;
-        for (const char *p = f->file->text; p < start; p++)
-                line += *p == '\n';
-        if (strstr(f->parser->problem, "control characters"))
-                REFUSE_AT(f, line, utf8_count(start, end), "a control character; remove it");
-        else
-                REFUSE_AT(f, line, utf8_count(start, end),
-                          "not UTF-8 text; save the file as UTF-8");
-}
-
 void policy_yaml_refuse_syntax(const SourceFile *file, const yaml_parser_t *parser,
                                Diagnostics *errors) {
         static const struct {
@@ -348,7 +321,21 @@ void policy_yaml_refuse_syntax(const SourceFile *file, const yaml_parser_t *pars
         p = find_column(&f.line, parser->problem_mark.column);
         f.at = p < f.line.end ? *p : '\0';
         if (parser->error == YAML_READER_ERROR) {
-                refuse_bytes(&f);
+                /* A character that is no text has no mark, only the offset of its bytes. */
+                const char *end =
+                        file->text +
+                        (parser->problem_offset < file->size ? parser->problem_offset : file->size);
+                const char *start = end;
+                size_t line = 0;
+
+                while (start > file->text && start[-1] != '\n')
+                        start--;
+                for (p = file->text; p < start; p++)
+                        line += *p == '\n';
+                REFUSE_AT(&f, line, utf8_count(start, end), "%s",
+                          strstr(problem, "control characters")
+                                  ? "a control character; remove it"
+                                  : "not UTF-8 text; save the file as UTF-8");
                 return;
         }
         if (refuse_lookalike(&f))

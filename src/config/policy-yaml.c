@@ -217,37 +217,33 @@ static int copy_node(Expansion *x, const YamlNode *alias, const YamlNode *from, 
         return 0;
 }
 
-static int expand_alias(Expansion *x, YamlNode *node, unsigned depth) {
+/* Recursion is bounded by YAML_DEPTH_MAX. */
+static int expand_node(Expansion *x, YamlNode *node, unsigned depth) {
         const Anchor *anchor = NULL;
+        const size_t own = x->n_anchors;
         char shown[YAML_SHOWN_MAX];
         YamlNode copy = { 0 };
         int r;
 
-        for (size_t i = x->n_anchors; i > 0 && !anchor; i--)
-                if (strcmp(x->anchors[i - 1].node->anchor, node->text) == 0)
-                        anchor = &x->anchors[i - 1];
-        if (!anchor || anchor->open) {
-                REFUSE_NODE(x, node,
-                            anchor ? "the alias `*%s` is inside the value of its anchor, expected "
-                                     "it after that value"
-                                   : "there is no anchor `&%s` before this alias, expected one; "
-                                     "put a glob that begins with * in quotes",
-                            yaml_show(node->text, shown));
-                return 0;
+        if (node->kind == YAML_KIND_ALIAS) {
+                for (size_t i = x->n_anchors; i > 0 && !anchor; i--)
+                        if (strcmp(x->anchors[i - 1].node->anchor, node->text) == 0)
+                                anchor = &x->anchors[i - 1];
+                if (!anchor || anchor->open) {
+                        REFUSE_NODE(x, node,
+                                    anchor ? "the alias `*%s` is inside the value of its anchor, "
+                                             "expected it after that value"
+                                           : "there is no anchor `&%s` before this alias, expected "
+                                             "one; put a glob that begins with * in quotes",
+                                    yaml_show(node->text, shown));
+                        return 0;
+                }
+                r = copy_node(x, node, anchor->node, depth, &copy);
+                copy.at = node->at;
+                yaml_node_done(node);
+                *node = copy;
+                return r;
         }
-        r = copy_node(x, node, anchor->node, depth, &copy);
-        copy.at = node->at;
-        yaml_node_done(node);
-        *node = copy;
-        return r;
-}
-
-/* Recursion is bounded by YAML_DEPTH_MAX. */
-static int expand_node(Expansion *x, YamlNode *node, unsigned depth) {
-        size_t own = x->n_anchors;
-
-        if (node->kind == YAML_KIND_ALIAS)
-                return expand_alias(x, node, depth);
         if (node->anchor) {
                 if (x->n_anchors == YAML_ANCHORS_MAX) {
                         REFUSE_NODE(x, node,
@@ -258,8 +254,7 @@ static int expand_node(Expansion *x, YamlNode *node, unsigned depth) {
                 x->anchors[x->n_anchors++] = (Anchor){ node, true };
         }
         for (size_t i = 0; i < node->n_children; i++) {
-                int r = expand_node(x, &node->children[i], depth + 1);
-
+                r = expand_node(x, &node->children[i], depth + 1);
                 if (r < 0)
                         return r;
         }

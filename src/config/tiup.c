@@ -267,20 +267,6 @@ static int read_server(const Reader *r, Product product, const YamlNode *entry, 
         return 0;
 }
 
-/* The host's name is used as the name of a folder, so it must be safe as one. */
-static bool has_host(const Reader *r, const YamlNode *entry) {
-        static const char safe[] =
-                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:[]%-";
-        const YamlNode *host = yaml_find(entry, "host");
-
-        if (host && host->kind == YAML_KIND_SCALAR && *host->text && !strchr(".-", *host->text) &&
-            host->text[strspn(host->text, safe)] == '\0')
-                return true;
-        REFUSE(r, host ? host->at : entry->at, "%s, expected the name or address of a host",
-               host ? "not a host" : "no `host`");
-        return false;
-}
-
 static bool is_exporter_ignored(const YamlNode *root, const char *host) {
         for (size_t i = 0; i + 1 < root->n_children; i += 2) {
                 const YamlNode *list = &root->children[i + 1];
@@ -293,6 +279,8 @@ static bool is_exporter_ignored(const YamlNode *root, const char *host) {
         }
         return false;
 }
+
+#define SAFE "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:[]%-"
 
 static int read_root(Reader *r, const YamlNode *root) {
         const YamlNode none = { .kind = YAML_KIND_EMPTY, .at = root->at };
@@ -333,10 +321,20 @@ static int read_root(Reader *r, const YamlNode *root) {
                                 return -ENOMEM;
                         continue;
                 }
-                for (size_t k = 0; k < list->n_children; k++)
-                        if (has_host(r, &list->children[k]) &&
-                            read_server(r, product, &list->children[k], NULL) < 0)
+                for (size_t k = 0; k < list->n_children; k++) {
+                        const YamlNode *entry = &list->children[k];
+                        const YamlNode *host = yaml_find(entry, "host");
+
+                        /* The host's name is used as the name of a folder, so it must be safe as
+                         * one. */
+                        if (!host || host->kind != YAML_KIND_SCALAR || !*host->text ||
+                            strchr(".-", *host->text) || host->text[strspn(host->text, SAFE)])
+                                REFUSE(r, host ? host->at : entry->at,
+                                       "%s, expected the name or address of a host",
+                                       host ? "not a host" : "no `host`");
+                        else if (read_server(r, product, entry, NULL) < 0)
                                 return -ENOMEM;
+                }
         }
         /* TiUP runs exporters on the hosts of all servers, but for those with a server that says
          * `ignore_exporter` (pkg/cluster/manager, getMonitorHosts()); also without `monitored`,
