@@ -335,26 +335,6 @@ static void put_item(Json *json, const AdviceReport *report, const Advice *advic
         }
 }
 
-static void put_inputs(Json *json, const AdviceReport *report, const AdviceSubject *s) {
-        JSON_OBJECT(json, "inputs") {
-                json_put_ids(json, "nodes", ID_VIEW(&s->nodes));
-                json_put_ids(json, "cpus", ID_VIEW(&s->cpus));
-                json_put_string(json, "memory_mode", memory_mode_to_string(s->memory));
-                json_put_count(json, "cpu_count", s->n_cpus);
-                json_put_count(json, "cpu_share", s->cpu_share);
-                put_known(json, "memory_bytes", s->memory_bytes);
-                put_known(json, "memory_share_bytes", s->memory_share_bytes);
-                put_names(json, "shares_nodes_with", report, s->sharers, s->n_sharers);
-                json_put_string(json, "device", s->device);
-                put_names(json, "shares_device_with", report, s->device_sharers,
-                          s->n_device_sharers);
-                put_known(json, "resident_bytes", s->need_bytes);
-                json_put_bool(json, "running", s->pid > 0);
-                put_known(json, "gomaxprocs", s->gomaxprocs);
-                json_put_string(json, "card", s->card);
-        }
-}
-
 int advice_render_json(const AdviceReport *report, Text *text) {
         Json json = { .text = text };
 
@@ -362,15 +342,33 @@ int advice_render_json(const AdviceReport *report, Text *text) {
         JSON_OBJECT(&json, NULL)
                 JSON_ARRAY(&json, "instances", i, report->n_subjects)
                         JSON_OBJECT(&json, NULL) {
-                                const AdviceSubject *subject = &report->subjects[i];
+                                const AdviceSubject *s = &report->subjects[i];
 
-                                json_put_string(&json, "name", subject->name);
-                                json_put_string(&json, "product",
-                                                product_to_string(subject->product));
-                                JSON_ARRAY(&json, "ports", k, subject->n_ports)
-                                        json_put_count(&json, NULL, subject->ports[k]);
-                                json_put_string(&json, "unplaced", subject->unplaced);
-                                put_inputs(&json, report, subject);
+                                json_put_string(&json, "name", s->name);
+                                json_put_string(&json, "product", product_to_string(s->product));
+                                JSON_ARRAY(&json, "ports", k, s->n_ports)
+                                        json_put_count(&json, NULL, s->ports[k]);
+                                json_put_string(&json, "unplaced", s->unplaced);
+                                JSON_OBJECT(&json, "inputs") {
+                                        json_put_ids(&json, "nodes", ID_VIEW(&s->nodes));
+                                        json_put_ids(&json, "cpus", ID_VIEW(&s->cpus));
+                                        json_put_string(&json, "memory_mode",
+                                                        memory_mode_to_string(s->memory));
+                                        json_put_count(&json, "cpu_count", s->n_cpus);
+                                        json_put_count(&json, "cpu_share", s->cpu_share);
+                                        put_known(&json, "memory_bytes", s->memory_bytes);
+                                        put_known(&json, "memory_share_bytes",
+                                                  s->memory_share_bytes);
+                                        put_names(&json, "shares_nodes_with", report, s->sharers,
+                                                  s->n_sharers);
+                                        json_put_string(&json, "device", s->device);
+                                        put_names(&json, "shares_device_with", report,
+                                                  s->device_sharers, s->n_device_sharers);
+                                        put_known(&json, "resident_bytes", s->need_bytes);
+                                        json_put_bool(&json, "running", s->pid > 0);
+                                        put_known(&json, "gomaxprocs", s->gomaxprocs);
+                                        json_put_string(&json, "card", s->card);
+                                }
                                 JSON_ARRAY(&json, "advice", k, report->n_items)
                                         if (report->items[k].subject == i)
                                                 put_item(&json, report, &report->items[k]);
@@ -648,36 +646,40 @@ static void append_line(Text *text, uint32_t column) {
         text_appendf(text, "\n%*s", (int)column - 1, "");
 }
 
-static bool is_wanted(const TiupServer *server, const Advice *advice, size_t index) {
-        return advice->subject == index && advice->where == IN_CONFIG &&
-               !tiup_server_sets(server, advice->setting);
-}
-
-static void append_setting(Text *text, const Advice *advice) {
-        const char *quote = advice->unit == ADVICE_INTEGER ? "" : "\"";
-
-        text_appendf(text, "%s: %s", advice->setting, quote);
-        advice_text_append_value(text, advice);
-        text_append(text, quote);
-}
-
 int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index, bool afresh,
               SourceEditList *edits, TiupFilled *ret) {
         const AdviceSubject *subject = &report->subjects[index];
         const SourceSpan below = { server->host_at.line, SOURCE_EDIT_LINE_END, 0 };
         const bool binds = !report->daemon_binds && subject->memory == MEMORY_BIND &&
                            product_info(server->product)->tiup.has_numa_node;
-        _cleanup_text_ Text text = { 0 }, nodes = { 0 };
+        /* Before the first key of a `config` that is there, or each on a line of its own below one
+         * that is added. */
+        const SourceSpan config = { server->config_at.line, server->config_at.column, 0 };
+        _cleanup_text_ Text text = { 0 }, nodes = { 0 }, keys = { 0 };
         int r = 0;
 
         *ret = (TiupFilled){ 0 };
         if (server->on_each_host)
                 return 0;
         ret->skipped = !server->in_lines || !server->config_fits;
-        for (size_t i = 0; i < report->n_items; i++)
-                ret->n_kept += report->items[i].subject == index &&
-                               report->items[i].where == IN_CONFIG &&
-                               tiup_server_sets(server, report->items[i].setting);
+        for (size_t i = 0; i < report->n_items; i++) {
+                const Advice *advice = &report->items[i];
+                const char *quote = advice->unit == ADVICE_INTEGER ? "" : "\"";
+
+                if (advice->subject != index || advice->where != IN_CONFIG)
+                        continue;
+                if (tiup_server_sets(server, advice->setting)) {
+                        ret->n_kept++;
+                        continue;
+                }
+                if (config.line == 0)
+                        append_line(&keys, server->at.column + 2);
+                text_appendf(&keys, "%s: %s", advice->setting, quote);
+                advice_text_append_value(&keys, advice);
+                text_append(&keys, quote);
+                if (config.line > 0)
+                        append_line(&keys, config.column);
+        }
         if (!server->in_lines || subject->unplaced[0] != '\0')
                 return 0;
         append_line(&text, server->at.column);
@@ -701,32 +703,13 @@ int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index
                 append_node_list(&text, &subject->nodes);
                 text_append(&text, "\"");
         }
-        if (r >= 0 && server->config_fits && server->config_at.line > 0) {
-                /* Before the first key of the existing `config`. */
-                const SourceSpan at = { server->config_at.line, server->config_at.column, 0 };
-                _cleanup_text_ Text keys = { 0 };
-
-                for (size_t i = 0; i < report->n_items; i++) {
-                        if (!is_wanted(server, &report->items[i], index))
-                                continue;
-                        append_setting(&keys, &report->items[i]);
-                        append_line(&keys, at.column);
-                }
-                if (keys.length > 0 || keys.error != 0)
-                        r = source_edit_add(edits, at, &keys);
-        } else if (server->config_fits) {
-                bool open = false;
-
-                for (size_t i = 0; i < report->n_items; i++) {
-                        if (!is_wanted(server, &report->items[i], index))
-                                continue;
-                        if (!open) {
-                                append_line(&text, server->at.column);
-                                text_append(&text, "config:");
-                        }
-                        open = true;
-                        append_line(&text, server->at.column + 2);
-                        append_setting(&text, &report->items[i]);
+        if (server->config_fits && (keys.length > 0 || keys.error < 0)) {
+                if (config.line > 0)
+                        r = r < 0 ? r : source_edit_add(edits, config, &keys);
+                else {
+                        append_line(&text, server->at.column);
+                        text_append(&text, "config:");
+                        text_append_text(&text, &keys);
                 }
         }
         return r < 0 ? r : source_edit_add(edits, below, &text);

@@ -22,36 +22,6 @@ static void add_kinds(Table *table, const LocalityNode *node) {
         plan_words_add_bytes(table, node->huge_bytes);
 }
 
-static void render_halfwidth(const char *kind, double halfwidth, Text *text) {
-        if (halfwidth > 0) /* NAN is not */
-                text_appendf(text, "; of %s +-%.1f", kind, halfwidth * 100);
-}
-
-static void render_heading(const LocalityReport *report, Text *text) {
-        text_append_printable(text, report->name);
-        text_append(text, report->n_pids == 1 ? ", process" : ", processes");
-        for (size_t i = 0; i < report->n_pids; i++)
-                text_appendf(text, "%s %d", i > 0 ? "," : "", report->pids[i]);
-        text_append(text, "\n");
-        if (report->exact) {
-                text_append(text, "every page was counted (numa_maps)\n\n");
-                return;
-        }
-        if (isnan(report->halfwidth))
-                text_append(text, "sampled: no anonymous page was found");
-        else if (report->halfwidth <= 0)
-                text_appendf(text, "sampled: all of its %" PRIu64 " anonymous pages",
-                             report->n_pages);
-        else
-                text_appendf(text,
-                             "sampled: %" PRIu64
-                             " anonymous pages; each node's share is within +-%.1f points at 95 %%",
-                             report->n_pages, report->halfwidth * 100);
-        render_halfwidth("files", report->file_halfwidth, text);
-        render_halfwidth("shared memory", report->shmem_halfwidth, text);
-        text_append(text, "\n\n");
-}
-
 void locality_render(const LocalityReport *report, Text *text) {
         static const char *const headings[] = { "NODE", "",     "SHARE", "ALL",
                                                 "ANON", "FILE", "SHMEM", "HUGE" };
@@ -65,7 +35,29 @@ void locality_render(const LocalityReport *report, Text *text) {
                 all.huge_bytes += report->by_node[i].huge_bytes;
         }
         text_reset(text);
-        render_heading(report, text);
+        text_append_printable(text, report->name);
+        text_append(text, report->n_pids == 1 ? ", process" : ", processes");
+        for (size_t i = 0; i < report->n_pids; i++)
+                text_appendf(text, "%s %d", i > 0 ? "," : "", report->pids[i]);
+        text_append(text, "\n");
+        if (report->exact)
+                text_append(text, "every page was counted (numa_maps)");
+        else if (isnan(report->halfwidth))
+                text_append(text, "sampled: no anonymous page was found");
+        else if (report->halfwidth <= 0)
+                text_appendf(text, "sampled: all of its %" PRIu64 " anonymous pages",
+                             report->n_pages);
+        else
+                text_appendf(text,
+                             "sampled: %" PRIu64
+                             " anonymous pages; each node's share is within +-%.1f points at 95 %%",
+                             report->n_pages, report->halfwidth * 100);
+        /* NAN is not above zero. */
+        if (!report->exact && report->file_halfwidth > 0)
+                text_appendf(text, "; of files +-%.1f", report->file_halfwidth * 100);
+        if (!report->exact && report->shmem_halfwidth > 0)
+                text_appendf(text, "; of shared memory +-%.1f", report->shmem_halfwidth * 100);
+        text_append(text, "\n\n");
         table_init(&table, headings, ELEMENTSOF(headings));
         for (size_t i = 0; i < report->topology->n_nodes; i++) {
                 const LocalityNode *node = &report->by_node[i];
