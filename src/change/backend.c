@@ -11,18 +11,6 @@
 
 /* --- what the host has --- */
 
-static bool has_cpuset_controller(const Sysroot *sysroot) {
-        char text[1024];
-
-        if (path_read(sysroot->cgroup_fd, text, sizeof(text), "cgroup.controllers") < 0)
-                return false;
-        for (char *save = NULL, *word = strtok_r(text, " ", &save); word;
-             word = strtok_r(NULL, " ", &save))
-                if (strcmp(word, "cpuset") == 0)
-                        return true;
-        return false;
-}
-
 /* As sd_booted(3) does. A dump has no /run, but may have the name of process 1. */
 bool backend_systemd_runs(const Sysroot *sysroot) {
         char comm[32];
@@ -34,33 +22,38 @@ bool backend_systemd_runs(const Sysroot *sysroot) {
 }
 
 const char *backend_systemd_why_not(const Sysroot *sysroot) {
+        char text[1024] = "", *save = NULL, *word;
+
         if (!backend_systemd_runs(sysroot))
                 return "enforcement.backend is systemd, but systemd does not run on this host";
         if (cgroup_version(sysroot) != CGROUP_V2)
                 return "enforcement.backend is systemd, which needs cgroup v2, but this host has "
                        "v1; use cgroup1 or auto";
-        if (!has_cpuset_controller(sysroot))
-                return "enforcement.backend is systemd, but the kernel's cpuset controller is "
-                       "missing or used by cgroup v1; see /sys/fs/cgroup/cgroup.controllers";
-        return NULL;
-}
-
-/* ProtectSystem=strict makes what is mounted elsewhere read-only: the hierarchies of TuneD, Slurm
- * and others, which they also have to themselves. */
-static bool cgroup1_is_closed_to_unit(const Sysroot *sysroot) {
-        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
-
-        return backend_systemd_runs(sysroot) &&
-               cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0 &&
-               strncmp(mount.point, "/sys/", strlen("/sys/")) != 0;
+        if (path_read(sysroot->cgroup_fd, text, sizeof(text), "cgroup.controllers") < 0)
+                text[0] = '\0';
+        word = strtok_r(text, " ", &save);
+        while (word && strcmp(word, "cpuset") != 0)
+                word = strtok_r(NULL, " ", &save);
+        return word ? NULL
+                    : "enforcement.backend is systemd, but the kernel's cpuset controller is "
+                      "missing or used by cgroup v1; see /sys/fs/cgroup/cgroup.controllers";
 }
 
 int backend_cgroup1_probe(const Sysroot *sysroot, bool in_unit) {
+        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
         int r = cgroup1_may_write(sysroot, "cpuset");
 
-        if (in_unit && r == -EACCES && geteuid() != 0)
+        if (!in_unit)
+                return r;
+        if (r == -EACCES && geteuid() != 0)
                 r = 0; /* the daemon is root */
-        return r == 0 && in_unit && cgroup1_is_closed_to_unit(sysroot) ? -EROFS : r;
+        /* ProtectSystem=strict makes what is mounted elsewhere read-only: the hierarchies of TuneD,
+         * Slurm and others, which they also have to themselves. */
+        if (r == 0 && backend_systemd_runs(sysroot) &&
+            cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0 &&
+            strncmp(mount.point, "/sys/", strlen("/sys/")) != 0)
+                return -EROFS;
+        return r;
 }
 
 /* --- the choice --- */
@@ -88,6 +81,11 @@ void backend_done(Backend *backend) {
         *backend = (Backend){ .root_fd = -EBADF, .own_fd = -EBADF };
 }
 
+/* Does the error mean that the hierarchy refuses every write of ours? */
+static bool is_refusal(int error) {
+        return error == -EROFS || error == -EACCES || error == -EPERM;
+}
+
 /* What we know of the hierarchy of cgroup v1: 0, or why it is not used. */
 static int cgroup1_error(const Backend *backend, bool in_unit) {
         return backend->cgroup1_error < 0 ? backend->cgroup1_error
@@ -106,9 +104,9 @@ static const char *kind_why_not(const Backend *backend, BackendKind kind, bool i
         /* What cannot be read is not taken for missing: with BACKEND_AUTO, a moment without
          * descriptors would otherwise bind everything by affinity until the next reload. */
         error = cgroup1_error(backend, in_unit);
-        if (error >= 0 || ((error == -ENOENT || backend_is_refusal(error)) && kind == BACKEND_AUTO))
+        if (error >= 0 || ((error == -ENOENT || is_refusal(error)) && kind == BACKEND_AUTO))
                 return NULL;
-        if (backend_is_refusal(error))
+        if (is_refusal(error))
                 return "enforcement.backend is cgroup1, but tidbnumad cannot write to the cpuset "
                        "hierarchy of cgroup v1, see /proc/mounts; use auto";
         return error == -ENOENT
@@ -125,7 +123,7 @@ static BackendKind kind_best(const Backend *backend, bool in_unit, const char **
         r = cgroup1_error(backend, in_unit);
         if (r >= 0)
                 return BACKEND_CGROUP1;
-        if (backend_is_refusal(r))
+        if (is_refusal(r))
                 *ret_weaker = "the host has the cpuset controller in a hierarchy of cgroup v1 that "
                               "tidbnumad cannot write to, see /proc/mounts";
         return BACKEND_AFFINITY;
@@ -158,12 +156,8 @@ bool backend_choose(Backend *backend, BackendKind kind) {
 
 /* --- the one in use --- */
 
-bool backend_is_refusal(int error) {
-        return error == -EROFS || error == -EACCES || error == -EPERM;
-}
-
 void backend_note_refusal(Backend *backend, int error) {
-        if (backend_is_refusal(error))
+        if (is_refusal(error))
                 backend->cgroup1_error = error;
 }
 

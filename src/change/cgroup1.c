@@ -52,30 +52,24 @@ static int groups_open(int above_fd, const char *name, bool create, int *ret_fd)
         return *ret_fd < 0 ? -errno : 0;
 }
 
-/* Another process may remove the directory while it is empty; then it is created again. */
-static int groups_make_own(Groups *groups) {
-        int r = -ENOENT;
-
-        for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
-                closep(&groups->own_fd);
-                groups->own_fd = -EBADF;
-                r = groups_open(groups->root_fd, CGROUP1_FOLDER, true, &groups->own_fd);
-                if (r == 0)
-                        r = groups_fill_from(groups->root_fd, groups->own_fd, CPUS);
-                if (r == 0)
-                        r = groups_fill_from(groups->root_fd, groups->own_fd, MEMS);
-        }
-        return r;
-}
-
 int cgroup1_groups_make(const Sysroot *sysroot, const char *instance) {
         _cleanup_(groups_done) Groups groups = { -EBADF, -EBADF };
         _cleanup_close_ int fd = -EBADF;
         char name[CGROUP1_NAME_MAX], byte[2];
         int r = cgroup1_open(sysroot, "cpuset", &groups.root_fd);
 
-        if (r >= 0)
-                r = groups_make_own(&groups);
+        if (r < 0)
+                return r;
+        /* Another process may remove our directory while it is empty; then it is created again. */
+        r = -ENOENT;
+        for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
+                closep(&groups.own_fd);
+                r = groups_open(groups.root_fd, CGROUP1_FOLDER, true, &groups.own_fd);
+                if (r == 0)
+                        r = groups_fill_from(groups.root_fd, groups.own_fd, CPUS);
+                if (r == 0)
+                        r = groups_fill_from(groups.root_fd, groups.own_fd, MEMS);
+        }
         if (r < 0)
                 return r;
         cgroup1_name(instance, name);
@@ -122,11 +116,6 @@ static int open_own(Backend *backend) {
                        : groups_open(backend->root_fd, CGROUP1_FOLDER, false, &backend->own_fd);
 }
 
-static void close_own(Backend *backend) {
-        closep(&backend->own_fd);
-        backend->own_fd = -EBADF;
-}
-
 /* Our directory may have been removed since it was opened, and made again. */
 static int open_group(Backend *backend, const char *instance, int *ret_fd) {
         char name[CGROUP1_NAME_MAX];
@@ -135,7 +124,7 @@ static int open_group(Backend *backend, const char *instance, int *ret_fd) {
         cgroup1_name(instance, name);
         for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
                 if (i > 0)
-                        close_own(backend);
+                        closep(&backend->own_fd);
                 r = open_own(backend);
                 if (r == 0)
                         r = groups_open(backend->own_fd, name, false, ret_fd);
@@ -174,33 +163,15 @@ static int group_write_pid(const Backend *backend, int group_fd, const ProcHandl
         return backend_write_group(backend, process, group_fd, "cgroup.procs", text);
 }
 
-/* Our process had ended when the write returned. Usually no process has its number; in the worst
- * case the numbers have wrapped meanwhile and another process was moved, so young that it
- * belongs where its parent is. (The former group of our own process does not matter for it.)
- * With a parent in our directory it is a child of the instance, and right there. */
-static void process_put_right(Backend *backend, pid_t pid, const char *path) {
+/* Moves the process with all its threads; threads and children that it makes meanwhile come along,
+ * the kernel sees to that. No pidfd can be used for this: hence the check afterwards. 0; -ESRCH: it
+ * is gone; -ENOSPC: the directory, which has that path, has no CPUs or no memory nodes. */
+static int cgroup1_attach(Backend *backend, int group_fd, const char *path,
+                          const ProcHandle *handle) {
         _cleanup_proc_ ProcHandle other = PROC_HANDLE_NONE, parent = PROC_HANDLE_NONE;
         _cleanup_free_ char *home = NULL;
         _cleanup_close_ int home_fd = -EBADF;
         ProcStat stat;
-
-        if (proc_open(backend->sysroot, pid, &other) < 0 || !process_is_in(&other, path) ||
-            proc_stat_read(&other, 0, &stat) < 0)
-                return;
-        if (proc_open(backend->sysroot, stat.parent, &parent) < 0 ||
-            proc_cgroup_path_read(&parent, "cpuset", &home) < 0)
-                home = strdup("/");
-        if (!home || strcmp(home, path) == 0 ||
-            cgroup_open_below(backend->root_fd, home, &home_fd) < 0)
-                return;
-        if (proc_is_alive(&other) && group_write_pid(backend, home_fd, &other) == 0)
-                backend->n_pid_reuses++;
-}
-
-/* Moves the process with all its threads; threads and children that it makes meanwhile come along,
- * the kernel sees to that. No pidfd can be used for this: hence the check afterwards. */
-int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
-                           const ProcHandle *handle) {
         int r;
 
         if (!proc_is_alive(handle))
@@ -210,8 +181,21 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
         r = group_write_pid(backend, group_fd, handle);
         if (proc_is_alive(handle))
                 return r;
-        process_put_right(backend, handle->pid, path); /* whatever the result was: the write may
-                                                        * have taken effect late */
+        /* Our process had ended when the write returned; whatever the result was, the write may
+         * have taken effect late. Usually no process has its number; in the worst case the numbers
+         * have wrapped meanwhile and another process was moved, so young that it belongs where its
+         * parent is. (The former group of our own process does not matter for it.) With a parent in
+         * our directory it is a child of the instance, and right there. */
+        if (proc_open(backend->sysroot, handle->pid, &other) < 0 || !process_is_in(&other, path) ||
+            proc_stat_read(&other, 0, &stat) < 0)
+                return -ESRCH;
+        if (proc_open(backend->sysroot, stat.parent, &parent) < 0 ||
+            proc_cgroup_path_read(&parent, "cpuset", &home) < 0)
+                home = strdup("/");
+        if (home && strcmp(home, path) != 0 &&
+            cgroup_open_below(backend->root_fd, home, &home_fd) >= 0 && proc_is_alive(&other) &&
+            group_write_pid(backend, home_fd, &other) == 0)
+                backend->n_pid_reuses++;
         return -ESRCH;
 }
 
@@ -240,7 +224,7 @@ static int cgroup1_set_cpus(Backend *backend, const BackendTarget *target, const
         if (r < 0)
                 return r;
         for (size_t i = 0; i < target->n_members; i++) {
-                r = backend_cgroup1_attach(backend, fd, path, target->members[i].handle);
+                r = cgroup1_attach(backend, fd, path, target->members[i].handle);
                 if (r < 0 && r != -ESRCH)
                         return r;
                 if (r == 0)
@@ -272,34 +256,30 @@ static int cgroup1_note(Backend *backend, const BackendTarget *target, BackendNo
 
 static int cgroup1_widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
         _cleanup_close_ int fd = -EBADF;
-        _cleanup_free_ char *path = NULL;
-        int r = backend_cgroup1_open(backend, target, &fd, &path);
+        int r = open_group(backend, target->instance, &fd);
 
         return r < 0 ? r : backend_write_mems(backend, target, fd, mems, true);
-}
-
-/* Does this group, of a container or of another manager, allow what the process is to get? */
-static bool group_allows(Backend *backend, const char *path, const Placement *placement) {
-        _cleanup_close_ int fd = -EBADF;
-        CpuSet cpus;
-        NodeSet mems;
-
-        if (ensure_root(backend) < 0 || cgroup_open_below(backend->root_fd, path, &fd) < 0 ||
-            cgroup_effective_cpus_read(fd, &cpus) < 0 || cgroup_effective_mems_read(fd, &mems) < 0)
-                return false;
-        return id_set_is_subset(&placement->cpus, &cpus) &&
-               (placement->memory == MEMORY_NONE || id_set_is_subset(&placement->nodes, &mems));
 }
 
 static const char *cgroup1_refuses(Backend *backend, const BackendTarget *target,
                                    const Placement *placement) {
         for (size_t i = 0; i < target->n_members; i++) {
+                _cleanup_close_ int fd = -EBADF;
                 _cleanup_free_ char *path = NULL;
+                CpuSet cpus;
+                NodeSet mems;
 
                 if (proc_cgroup_path_read(target->members[i].handle, "cpuset", &path) < 0)
                         continue; /* it has ended */
-                if (strcmp(path, "/") != 0 && !cgroup1_is_ours(path) &&
-                    !group_allows(backend, path, placement))
+                if (strcmp(path, "/") == 0 || cgroup1_is_ours(path))
+                        continue;
+                if (ensure_root(backend) < 0 ||
+                    cgroup_open_below(backend->root_fd, path, &fd) < 0 ||
+                    cgroup_effective_cpus_read(fd, &cpus) < 0 ||
+                    cgroup_effective_mems_read(fd, &mems) < 0 ||
+                    !id_set_is_subset(&placement->cpus, &cpus) ||
+                    (placement->memory != MEMORY_NONE &&
+                     !id_set_is_subset(&placement->nodes, &mems)))
                         return "its present cpuset cgroup, of a container or another manager, does "
                                "not allow all CPUs and memory of its nodes";
         }
@@ -313,7 +293,7 @@ static void cgroup1_tidy(Backend *backend) {
                 r = backend->make_group ? backend->make_group(NULL, NULL, backend->write_userdata)
                                         : cgroup1_groups_remove(backend->sysroot);
         if (r >= 0)
-                close_own(backend);
+                closep(&backend->own_fd);
 }
 
 int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
@@ -382,7 +362,7 @@ static int cpuset_send_home(pid_t pid, void *userdata) {
         if (strcmp(path, home) != 0)
                 restore->shortfall = "the original cpuset directory of a process is gone: it is in "
                                      "the parent directory";
-        r = backend_cgroup1_attach(backend, fd, path, &handle);
+        r = cgroup1_attach(backend, fd, path, &handle);
         /* undo_restore_masks() restores the masks of processes that are in the record. */
         return r < 0 || entry || record->n_processes == 0
                        ? r
@@ -413,14 +393,12 @@ static int cpuset_send_fallen(Home *way) {
 }
 
 int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
-        const BackendTarget target = { .instance = restore->record->instance };
-        _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
         Home way = { .backend = backend, .restore = restore };
         int r;
 
         backend->threads_left = SIZE_MAX; /* a process is found in our directory only once */
-        r = backend_cgroup1_open(backend, &target, &fd, &path);
+        r = open_group(backend, restore->record->instance, &fd);
         if (r == -ENOENT)
                 return backend->own_fd < 0 ? 1 : cpuset_send_fallen(&way);
         if (r >= 0)

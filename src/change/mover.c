@@ -29,66 +29,49 @@ static int find_userfaultfd(_unused_ int fd, const char *target, _unused_ void *
         return strcmp(target, "anon_inode:[userfaultfd]") == 0 ? -ECANCELED : 0;
 }
 
-/* Reading a page that has gone meanwhile waits for the server of the process's faults, possibly
- * for ever. A process whose descriptors cannot be listed counts as having a userfaultfd. */
-static bool batch_may_touch(Mover *mover, const PageBatch *batch) {
-        if (!batch->may_be_read)
-                return false;
-        if (mover->touch == MOVER_TOUCH_UNKNOWN)
+/* Keeps those that are on a node outside `nodes`. Pages without a node (gone since, marked for
+ * hinting) are left: a later pass sees them again. `moved_pages` gets those that a touch moved. */
+static int batch_keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nodes,
+                              uint64_t *moved_pages) {
+        const pid_t pid = mover->process->pid;
+        void *hidden[PAGEMAP_PAGES_MAX];
+        int where[PAGEMAP_PAGES_MAX], seen[PAGEMAP_PAGES_MAX], r;
+        size_t n_hidden = 0, kept = 0;
+        uint64_t moved;
+
+        r = pages_query(pid, batch->n, batch->addresses, where);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; batch->may_be_read && i < batch->n; i++)
+                if (page_is_hidden(where[i]))
+                        hidden[n_hidden++] = batch->addresses[i];
+        /* Reading a page that has gone meanwhile waits for the server of the process's faults,
+         * possibly for ever. A process whose descriptors cannot be listed counts as having a
+         * userfaultfd. */
+        if (n_hidden > 0 && mover->touch == MOVER_TOUCH_UNKNOWN)
                 mover->touch = open_files_foreach(mover->process, find_userfaultfd, NULL) == 0
                                        ? MOVER_TOUCH_YES
                                        : MOVER_TOUCH_NO;
-        return mover->touch == MOVER_TOUCH_YES;
-}
-
-/* Queries the hidden pages again, after touching them. A refused touch leaves them unchanged; a
- * successful one may already have moved them, which counts against the rate. If the kernel does not
- * report this, all of them that are now on the right nodes count as moved: moving too slowly
- * is better than too fast. */
-static int batch_reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *nodes,
-                               int *where, uint64_t *moved_pages) {
-        const pid_t pid = mover->process->pid;
-        const size_t n = batch->n;
-        void *hidden[PAGEMAP_PAGES_MAX];
-        int seen[PAGEMAP_PAGES_MAX], r;
-        uint64_t moved;
-        size_t n_hidden = 0;
-
-        for (size_t i = 0; i < n; i++)
-                if (page_is_hidden(where[i]))
-                        hidden[n_hidden++] = batch->addresses[i];
-        if (n_hidden == 0 || !batch_may_touch(mover, batch))
-                return 0;
-        r = pages_touch(pid, n_hidden, hidden, &moved);
-        if (r < 0)
-                return r == -ESRCH ? r : 0;
-        r = pages_query(pid, n_hidden, hidden, seen);
-        if (r < 0)
+        /* A refused touch leaves them unchanged; a successful one may already have moved them,
+         * which counts against the rate. */
+        r = n_hidden > 0 && mover->touch == MOVER_TOUCH_YES
+                    ? pages_touch(pid, n_hidden, hidden, &moved)
+                    : -EPERM;
+        if (r == -ESRCH)
                 return r;
-        if (moved == PAGES_UNKNOWN) {
-                moved = 0;
-                for (size_t i = 0; i < n_hidden; i++)
-                        moved += seen[i] >= 0 && id_set_has(nodes, (uint32_t)seen[i]);
+        if (r >= 0) {
+                r = pages_query(pid, n_hidden, hidden, seen);
+                if (r < 0)
+                        return r;
+                /* If the kernel does not report it, all of them that are now on the right nodes
+                 * count as moved: moving too slowly is better than too fast. */
+                for (size_t i = 0; moved == PAGES_UNKNOWN && i < n_hidden; i++)
+                        *moved_pages += seen[i] >= 0 && id_set_has(nodes, (uint32_t)seen[i]);
+                *moved_pages += moved == PAGES_UNKNOWN ? 0 : moved;
+                for (size_t i = 0, k = 0; i < batch->n; i++)
+                        if (page_is_hidden(where[i]))
+                                where[i] = seen[k++];
         }
-        *moved_pages += moved;
-        for (size_t i = 0, k = 0; i < n; i++)
-                if (page_is_hidden(where[i]))
-                        where[i] = seen[k++];
-        return 0;
-}
-
-/* Keeps those that are on a node outside `nodes`. Pages without a node (gone since, marked for
- * hinting) are left: a later pass sees them again. */
-static int batch_keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nodes,
-                              uint64_t *moved_pages) {
-        int where[PAGEMAP_PAGES_MAX], r;
-        size_t kept = 0;
-
-        r = pages_query(mover->process->pid, batch->n, batch->addresses, where);
-        if (r >= 0)
-                r = batch_reveal_hidden(mover, batch, nodes, where, moved_pages);
-        if (r < 0)
-                return r;
         for (size_t i = 0; i < batch->n; i++)
                 if (where[i] >= 0 && !id_set_has(nodes, (uint32_t)where[i]))
                         batch->addresses[kept++] = batch->addresses[i];
@@ -96,89 +79,22 @@ static int batch_keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nod
         return 0;
 }
 
-/* A whole chunk outside may be one huge page, which the kernel moves when its first base page is
- * requested. A request for all base pages would do the same, but check 512 pages instead of one. */
-static int batch_try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
-        void *last = batch->addresses[batch->n - 1];
-        int status, where, r;
-
-        r = pages_move(pid, 1, batch->addresses, target, batch->reach, &status);
-        if (r >= 0)
-                r = pages_query(pid, 1, &last, &where);
-        if (r < 0)
-                return r;
-        return where >= 0 && id_set_has(nodes, (uint32_t)where);
-}
-
-static void batch_count(MoverCounters *c, bool shared, size_t n_found, size_t n_left) {
-        const uint64_t page = page_size_bytes();
-
-        if (shared) {
-                c->shared_moved_bytes += (n_found - n_left) * page;
-                return;
-        }
-        c->found_bytes += n_found * page;
-        c->moved_bytes += (n_found - n_left) * page;
-        c->failed_pages += n_left;
-}
-
-static int64_t batch_move(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target,
-                          uint64_t *by_touch) {
-        const pid_t pid = mover->process->pid;
-        const size_t n_all = batch->n;
-        int status[MOVER_BATCH_PAGES], r;
-        size_t n_found;
-
-        r = batch_keep_outside(mover, batch, nodes, by_touch);
-        if (r < 0 || batch->n == 0)
-                return r;
-        n_found = batch->n;
-        r = batch->dense && n_found == n_all ? batch_try_as_huge(pid, batch, nodes, target) : 0;
-        for (size_t i = 0, n; r == 0 && i < batch->n; i += n) {
-                n = batch->n - i < MOVER_BATCH_PAGES ? batch->n - i : MOVER_BATCH_PAGES;
-                r = pages_move(pid, n, batch->addresses + i, target, batch->reach, status);
-        }
-        /* The statuses may report busy for a page that did move: query the nodes again. */
-        if (r >= 0)
-                r = batch_keep_outside(mover, batch, nodes, by_touch);
-        if (r < 0)
-                return r;
-        batch_count(&mover->counters, batch->shared, n_found, batch->n);
-        return (int64_t)(n_found * page_size_bytes());
-}
-
 /* --- scan: samples of the larger mappings ---
  *
  * Samples do not show anything about a mapping that is mostly empty: it is not sorted, and is moved
  * with the rest. */
 
-/* Evenly over the mapping, so that one whose memory was allocated by different threads one after
- * the other is estimated correctly. */
-static int mapping_estimate_outside(pid_t pid, const Mapping *mapping, const NodeSet *nodes,
-                                    uint64_t *ret_bytes) {
-        const uint64_t page = page_size_bytes();
-        const uint64_t step = (mapping->end - mapping->start) / MOVER_SAMPLES / page * page;
-        void *addresses[MOVER_SAMPLES];
-        int where[MOVER_SAMPLES], r;
-        unsigned n = 0;
-
-        for (unsigned i = 0; i < MOVER_SAMPLES; i++)
-                addresses[i] = (void *)(uintptr_t)(mapping->start + i * step);
-        r = pages_query(pid, MOVER_SAMPLES, addresses, where);
-        if (r < 0)
-                return r;
-        for (unsigned i = 0; i < MOVER_SAMPLES; i++)
-                n += where[i] >= 0 && !id_set_has(nodes, (uint32_t)where[i]);
-        *ret_bytes = (mapping->end - mapping->start) / MOVER_SAMPLES * n;
-        return 0;
-}
-
 /* Sorts the next MOVER_LINES mappings. Returns as mover_step(). */
 static int mover_scan(Mover *mover, const NodeSet *nodes) {
+        const uint64_t page = page_size_bytes();
+
         if (!proc_is_alive(mover->process))
                 return -ESRCH;
         for (unsigned i = 0; i < MOVER_LINES; i++) {
-                uint64_t outside_bytes;
+                void *addresses[MOVER_SAMPLES];
+                int where[MOVER_SAMPLES];
+                uint64_t outside_bytes, size;
+                unsigned n_outside = 0;
                 Mapping mapping;
                 size_t at;
                 int r = maps_next(mover->maps, &mapping);
@@ -189,12 +105,21 @@ static int mover_scan(Mover *mover, const NodeSet *nodes) {
                         mover->phase = MOVER_SORTED;
                         return 1;
                 }
-                if (mapping.kind != MAPPING_PRIVATE ||
-                    mapping.end - mapping.start < MOVER_CHUNK_BYTES)
+                size = mapping.end - mapping.start;
+                if (mapping.kind != MAPPING_PRIVATE || size < MOVER_CHUNK_BYTES)
                         continue;
-                r = mapping_estimate_outside(mover->process->pid, &mapping, nodes, &outside_bytes);
+                /* Evenly over the mapping, so that one whose memory was allocated by different
+                 * threads one after the other is estimated correctly. */
+                for (unsigned k = 0; k < MOVER_SAMPLES; k++)
+                        addresses[k] =
+                                (void *)(uintptr_t)(mapping.start +
+                                                    k * (size / MOVER_SAMPLES / page * page));
+                r = pages_query(mover->process->pid, MOVER_SAMPLES, addresses, where);
                 if (r < 0)
                         return r;
+                for (unsigned k = 0; k < MOVER_SAMPLES; k++)
+                        n_outside += where[k] >= 0 && !id_set_has(nodes, (uint32_t)where[k]);
+                outside_bytes = size / MOVER_SAMPLES * n_outside;
                 if (outside_bytes == 0)
                         continue;
                 /* Into its place among the sorted ones; the least falls out when there are too
@@ -212,15 +137,6 @@ static int mover_scan(Mover *mover, const NodeSet *nodes) {
                         (SortedMapping){ .mapping = mapping, .outside_bytes = outside_bytes };
         }
         return 1;
-}
-
-/* Is it among those that were sorted, and has not grown since? */
-static bool mover_sorted_has(const Mover *mover, const Mapping *mapping) {
-        for (size_t i = 0; i < mover->n_sorted; i++)
-                if (mapping->start >= mover->sorted[i].mapping.start &&
-                    mapping->end <= mover->sorted[i].mapping.end)
-                        return true;
-        return false;
 }
 
 /* How far one call may search for a page that is present: the kernel holds the process's memory map
@@ -273,6 +189,7 @@ static bool mover_takes_mapping(const Mover *mover, const Mapping *mapping) {
 /* Goes to the next mapping, or skips one in which there is nothing to do. 0: there are no more. */
 static int mover_next_mapping(Mover *mover) {
         Mapping mapping;
+        bool was_sorted = false; /* and has not grown since */
         int r;
 
         if (mover->phase != MOVER_REST && mover->next_sorted < mover->n_sorted) {
@@ -288,7 +205,10 @@ static int mover_next_mapping(Mover *mover) {
         r = maps_next(mover->maps, &mapping);
         if (r <= 0)
                 return r;
-        if (!mover_takes_mapping(mover, &mapping) || mover_sorted_has(mover, &mapping))
+        for (size_t i = 0; i < mover->n_sorted; i++)
+                was_sorted |= mapping.start >= mover->sorted[i].mapping.start &&
+                              mapping.end <= mover->sorted[i].mapping.end;
+        if (was_sorted || !mover_takes_mapping(mover, &mapping))
                 return 1; /* the address stays at the end of the last one */
         mover->mapping = mapping;
         mover->address = mapping.start;
@@ -313,10 +233,6 @@ static int mover_skip_empty(Mover *mover) {
         return r < 0 ? r : mover->address < end;
 }
 
-static uint64_t chunk_end(uint64_t address) {
-        return (address / MOVER_CHUNK_BYTES + 1) * MOVER_CHUNK_BYTES;
-}
-
 /* Entries of pages as of this step: what one reading shows is enough for all small mappings of a
  * chunk. */
 typedef struct Entries {
@@ -335,21 +251,51 @@ typedef struct Walk {
 
 /* Moves those of the batch that are on other nodes, counts them in the mover, and empties it. */
 static int walk_flush(Walk *w, PageBatch *batch) {
-        uint64_t by_touch = 0;
-        int64_t bytes = 0;
+        MoverCounters *c = &w->mover->counters;
+        const pid_t pid = w->mover->process->pid;
+        const uint64_t page = page_size_bytes();
+        const size_t n_all = batch->n;
+        uint64_t by_touch = 0, n_found, n_moved;
+        int status[MOVER_BATCH_PAGES], where, r = 0;
+        bool huge = false;
 
         /* The system calls take a pid: it must still be the one that we hold. */
-        if (batch->n > 0)
-                bytes = proc_is_alive(w->mover->process)
-                                ? batch_move(w->mover, batch, w->nodes, w->target, &by_touch)
-                                : -ESRCH;
-        batch_count(&w->mover->counters, batch->shared, by_touch, 0);
+        if (n_all > 0)
+                r = proc_is_alive(w->mover->process)
+                            ? batch_keep_outside(w->mover, batch, w->nodes, &by_touch)
+                            : -ESRCH;
+        n_found = batch->n;
+        /* A whole chunk outside may be one huge page, which the kernel moves when its first base
+         * page is requested. A request for all base pages would do the same, but check 512 pages
+         * instead of one. */
+        if (r >= 0 && batch->dense && n_found > 0 && n_found == n_all) {
+                r = pages_move(pid, 1, batch->addresses, w->target, batch->reach, status);
+                if (r >= 0)
+                        r = pages_query(pid, 1, &batch->addresses[n_all - 1], &where);
+                huge = r >= 0 && where >= 0 && id_set_has(w->nodes, (uint32_t)where);
+        }
+        for (size_t i = 0, n; r >= 0 && !huge && i < n_found; i += n) {
+                n = n_found - i < MOVER_BATCH_PAGES ? n_found - i : MOVER_BATCH_PAGES;
+                r = pages_move(pid, n, batch->addresses + i, w->target, batch->reach, status);
+        }
+        /* The statuses may report busy for a page that did move: query the nodes again. */
+        if (r >= 0 && n_found > 0)
+                r = batch_keep_outside(w->mover, batch, w->nodes, &by_touch);
+        if (r < 0)
+                n_found = batch->n = 0; /* only what a touch moved is known */
+        n_moved = by_touch + n_found - batch->n;
+        if (batch->shared)
+                c->shared_moved_bytes += n_moved * page;
+        else {
+                c->found_bytes += (by_touch + n_found) * page;
+                c->moved_bytes += n_moved * page;
+                c->failed_pages += batch->n;
+        }
         batch->n = 0;
         batch->dense = false;
-        if (bytes < 0)
-                return (int)bytes;
-        w->paid_bytes += (uint64_t)bytes + by_touch * page_size_bytes();
-        return 0;
+        if (r >= 0)
+                w->paid_bytes += (by_touch + n_found) * page;
+        return r < 0 ? r : 0;
 }
 
 /* Adds pages of one kind. Those of many small mappings are queried together; a whole chunk is
@@ -398,7 +344,7 @@ static int walk_add_piece(Walk *w) {
                 w->scanned_bytes += MOVER_CHUNK_BYTES; /* it may have taken as long */
         if (r <= 0)
                 return r;
-        border = chunk_end(mover->address);
+        border = (mover->address / MOVER_CHUNK_BYTES + 1) * MOVER_CHUNK_BYTES;
         end = border < mapping->end ? border : mapping->end;
         n = (size_t)((end - mover->address) / page_size_bytes());
         /* The chunk may continue after the end of a small mapping, but the address space may not,

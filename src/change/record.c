@@ -134,24 +134,12 @@ int undo_process_add_thread(UndoProcess *p, pid_t tid, const CpuSet *mask) {
         return 0;
 }
 
-static const UndoThreads *find_threads(const UndoProcess *p, pid_t tid) {
-        size_t low = 0, high = p->n_threads;
-
-        while (low < high) {
-                size_t middle = (low + high) / 2;
-
-                if (p->threads[middle].last < tid)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low < p->n_threads && p->threads[low].first <= tid ? &p->threads[low] : NULL;
-}
-
 const CpuSet *undo_process_mask(const UndoProcess *p, pid_t tid, uint64_t start_ticks) {
+        const size_t at = ARRAY_LOWER_BOUND(p->n_threads, i, p->threads[i].last < tid);
         /* The number of a later thread proves nothing: it may have been another's. */
-        const UndoThreads *t = start_ticks > p->noted_ticks ? NULL : find_threads(p, tid);
-        const uint32_t mask = t ? t->mask : p->leader;
+        const bool noted =
+                start_ticks <= p->noted_ticks && at < p->n_threads && p->threads[at].first <= tid;
+        const uint32_t mask = noted ? p->threads[at].mask : p->leader;
 
         return mask == UNDO_FOLLOWS ? NULL : &p->masks[mask];
 }
@@ -570,11 +558,11 @@ typedef struct Kind {
 
 #define KIND_CGROUP1 "cgroup1"
 
-static json_t *from_bytes(IdView bytes) {
+static json_t *from_limit(IdView bytes) {
         return id_view_next(bytes, 0) < 0 ? json_null() : json_integer((json_int_t)bytes.words[0]);
 }
 
-static int to_bytes(const json_t *json, IdTarget ret) {
+static int to_limit(const json_t *json, IdTarget ret) {
         uint64_t bytes = UINT64_MAX;
 
         if (!json || (!json_is_null(json) && record_to_number(json, &bytes) < 0))
@@ -908,8 +896,8 @@ static const Kind KINDS[] = {
           .read = read_property,
           .property = UNIT_LIMIT,
           .key = "bytes",
-          .from_value = from_bytes,
-          .to_value = to_bytes },
+          .from_value = from_limit,
+          .to_value = to_limit },
 };
 
 int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {

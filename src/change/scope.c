@@ -40,16 +40,6 @@ static const struct {
         { "memory.zswap.writeback", "1" },
 };
 
-static bool file_is_harmless(const char *file) {
-        for (size_t i = 0; i < ELEMENTSOF(HARMLESS); i++)
-                if (strcmp(file, HARMLESS[i]) == 0)
-                        return true;
-        for (size_t i = 0; i < ELEMENTSOF(HARMLESS_ENDS); i++)
-                if (text_ends_with(file, HARMLESS_ENDS[i]))
-                        return true;
-        return false;
-}
-
 /* Is the file at its default? Zero is a limit in a file "max" or "high", also in
  * "hugetlb.2MB.rsvd.max" and "cgroup.max.depth". A line of several words begins with the name of
  * its resource: "sev 10", "mlx5_0 hca_handle=max". */
@@ -91,10 +81,14 @@ static bool has_limits(int group_fd) {
                 return true;
         while ((entry = readdir(dir))) {
                 const char *file = entry->d_name;
+                bool harmless = false;
 
-                if (file_is_harmless(file) ||
-                    fstatat(group_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
-                    !(st.st_mode & S_IWUSR) || !(st.st_mode & S_IRUSR))
+                for (size_t i = 0; i < ELEMENTSOF(HARMLESS); i++)
+                        harmless |= strcmp(file, HARMLESS[i]) == 0;
+                for (size_t i = 0; i < ELEMENTSOF(HARMLESS_ENDS); i++)
+                        harmless |= text_ends_with(file, HARMLESS_ENDS[i]);
+                if (harmless || fstatat(group_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                    !S_ISREG(st.st_mode) || !(st.st_mode & S_IWUSR) || !(st.st_mode & S_IRUSR))
                         continue;
                 /* A file that cannot be read may contain a limit. */
                 if (path_read(group_fd, text, sizeof(text), "%s", file) < 0 ||
@@ -151,7 +145,8 @@ static const struct {
         LOST("TasksMax"),
 };
 
-const char *scope_lost_limit(const char *property) {
+/* The sentence if this property of its scope forbids the move; NULL: it does not. */
+static const char *scope_lost_limit(const char *property) {
         for (size_t i = 0; property && i < ELEMENTSOF(LOST_LIMITS); i++)
                 if (strcmp(property, LOST_LIMITS[i].property) == 0)
                         return LOST_LIMITS[i].sentence;
@@ -208,7 +203,8 @@ const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, R
         return why;
 }
 
-const Process *scope_first_outside(const BackendTarget *target) {
+/* The first process of the target that is in no scope of tidbnumad; NULL: none. */
+static const Process *scope_first_outside(const BackendTarget *target) {
         for (size_t i = 0; i < target->n_members; i++)
                 if (!target->members[i].process.scope)
                         return &target->members[i].process;
@@ -290,14 +286,6 @@ static const char *last_part(const char *path, size_t length) {
         const char *slash = memrchr(path, '/', length);
 
         return slash ? slash + 1 : path;
-}
-
-/* Returns "a-b.slice" for "/a.slice/a-b.slice/x.scope"; the root slice if there is none. */
-static char *slice_of(const char *home) {
-        const size_t length = (size_t)(strrchr(home, '/') - home);
-        const char *start = last_part(home, length);
-
-        return length == 0 ? strdup("-.slice") : strndup(start, (size_t)(home + length - start));
 }
 
 /* --- present values --- */
@@ -397,6 +385,8 @@ int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord 
                 BackendCall *call) {
         _cleanup_free_ char *path = NULL, *slice = NULL, *description = NULL;
         _cleanup_free_ pid_t *pids = NULL;
+        const size_t slice_end = (size_t)(strrchr(record->home, '/') - record->home);
+        const char *slice_start = last_part(record->home, slice_end);
         _cleanup_close_ int fd = -EBADF;
         BusScope scope = { .name = record->scope,
                            .part_of = last_part(record->home, strlen(record->home)),
@@ -420,7 +410,10 @@ int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord 
         if (r < 0)
                 return r;
         pids = calloc(target->n_members + 1, sizeof(*pids));
-        slice = slice_of(record->home);
+        /* "a-b.slice" of "/a.slice/a-b.slice/x.scope"; the root slice if there is none. */
+        slice = slice_end == 0
+                        ? strdup("-.slice")
+                        : strndup(slice_start, (size_t)(record->home + slice_end - slice_start));
         if (asprintf(&description, "%s, bound by tidbnumad", target->instance) < 0)
                 description = NULL;
         if (!pids || !slice || !description)

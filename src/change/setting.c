@@ -15,61 +15,38 @@
 
 /* --- the kinds --- */
 
-static int parse_list(const char *text, SettingValue *ret) {
-        return id_set_parse_list(text, &ret->cpus);
-}
-
-static int parse_mask(const char *text, SettingValue *ret) {
-        return id_set_parse_mask(text, &ret->cpus);
-}
-
-static int parse_number(const char *text, SettingValue *ret) {
-        uint64_t number;
-        int r = parse_u64(text, &number);
-
-        if (r >= 0)
-                ret->number = (uint32_t)number;
-        return r;
-}
-
-static int render_list(const SettingValue *value, char *buffer) {
-        return id_set_render_list(&value->cpus, buffer, SETTING_TEXT_MAX);
-}
-
-static int render_mask(const SettingValue *value, char *buffer) {
-        return id_set_render_mask(&value->cpus, buffer, SETTING_TEXT_MAX);
-}
-
-static int render_number(const SettingValue *value, char *buffer) {
-        return snprintf(buffer, SETTING_TEXT_MAX, "%u", value->number);
-}
-
 /* The file is `folder`, then the number and `file`, where there is one. */
 static const struct {
         const char *folder, *file;
-        int (*parse)(const char *text, SettingValue *ret);
-        int (*render)(const SettingValue *value, char *buffer);
+        enum { FORM_LIST, FORM_MASK, FORM_NUMBER } form;
 } KINDS[N_SETTING_KINDS] = {
-        [SETTING_VECTOR] = { "irq/", "/smp_affinity_list", parse_list, render_list },
-        [SETTING_XPS] = { "queues/tx-", "/xps_cpus", parse_mask, render_mask },
-        [SETTING_RPS] = { "queues/rx-", "/rps_cpus", parse_mask, render_mask },
-        [SETTING_NUMA_BALANCING] = { "sys/kernel/numa_balancing", NULL, parse_number,
-                                     render_number },
+        [SETTING_VECTOR] = { "irq/", "/smp_affinity_list", FORM_LIST },
+        [SETTING_XPS] = { "queues/tx-", "/xps_cpus", FORM_MASK },
+        [SETTING_RPS] = { "queues/rx-", "/rps_cpus", FORM_MASK },
+        [SETTING_NUMA_BALANCING] = { "sys/kernel/numa_balancing", NULL, FORM_NUMBER },
 };
 
 int setting_parse(SettingKind kind, const char *text, SettingValue *ret) {
         SettingValue value = { 0 };
-        int r = KINDS[kind].parse(text, &value);
+        uint64_t number = 0;
+        int r = KINDS[kind].form == FORM_LIST   ? id_set_parse_list(text, &value.cpus)
+                : KINDS[kind].form == FORM_MASK ? id_set_parse_mask(text, &value.cpus)
+                                                : parse_u64(text, &number);
 
         if (r < 0)
                 return r;
+        value.number = (uint32_t)number;
         *ret = value;
         return 0;
 }
 
 int setting_render(SettingKind kind, const SettingValue *value,
                    char buffer[static SETTING_TEXT_MAX]) {
-        int n = KINDS[kind].render(value, buffer);
+        int n = KINDS[kind].form == FORM_LIST
+                        ? id_set_render_list(&value->cpus, buffer, SETTING_TEXT_MAX)
+                : KINDS[kind].form == FORM_MASK
+                        ? id_set_render_mask(&value->cpus, buffer, SETTING_TEXT_MAX)
+                        : snprintf(buffer, SETTING_TEXT_MAX, "%u", value->number);
 
         return n < 0 ? n : 0;
 }

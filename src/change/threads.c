@@ -80,52 +80,40 @@ static int affinity_set_cpus(Backend *backend, const BackendTarget *target, cons
 
 /* --- cpusets --- */
 
-static int cpus_of_v1(Backend *backend, const ProcHandle *handle, CpuSet *ret) {
+int undo_note_cpuset_cpus(Backend *backend, const ProcHandle *handle, const char *cgroup,
+                          CpuSet *ret) {
         _cleanup_free_ char *path = NULL;
-        _cleanup_close_ int fd = -EBADF;
         int r = 0;
 
-        if (backend->root_fd < 0)
-                r = cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
-        if (r >= 0)
-                r = proc_cgroup_path_read(handle, "cpuset", &path);
-        if (r >= 0)
-                r = cgroup_open_below(backend->root_fd, path, &fd);
-        return r < 0 ? r : cgroup_effective_cpus_read(fd, ret);
-}
+        if (backend->root_fd >= 0 || cgroup_version(backend->sysroot) != CGROUP_V2) {
+                _cleanup_close_ int fd = -EBADF;
 
-/* The group itself, or the first one above it for which the controller is enabled. */
-static int cpus_of_v2(const Sysroot *sysroot, const char *cgroup, CpuSet *ret) {
-        _cleanup_free_ char *path = strdup(cgroup);
-
-        if (!path)
-                return -ENOMEM;
+                if (backend->root_fd < 0)
+                        r = cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
+                if (r >= 0)
+                        r = proc_cgroup_path_read(handle, "cpuset", &path);
+                if (r >= 0)
+                        r = cgroup_open_below(backend->root_fd, path, &fd);
+                return r < 0 ? r : cgroup_effective_cpus_read(fd, ret);
+        }
+        if (cgroup)
+                path = strdup(cgroup);
+        else
+                r = proc_cgroup_read(handle, &path);
+        if (r < 0 || !path)
+                return r < 0 ? r : -ENOMEM;
+        /* The group itself, or the first one above it for which the controller is enabled. */
         for (;;) {
                 _cleanup_close_ int fd = -EBADF;
                 char *slash = strrchr(path, '/');
-                int r = cgroup_open(sysroot, path, &fd);
 
+                r = cgroup_open(backend->sysroot, path, &fd);
                 if (r >= 0)
                         r = cgroup_effective_cpus_read(fd, ret);
                 if (r != -EOPNOTSUPP || !slash || strcmp(path, "/") == 0)
                         return r;
                 slash[slash == path] = '\0';
         }
-}
-
-int undo_note_cpuset_cpus(Backend *backend, const ProcHandle *handle, const char *cgroup,
-                          CpuSet *ret) {
-        _cleanup_free_ char *path = NULL;
-        int r;
-
-        if (backend->root_fd >= 0 || cgroup_version(backend->sysroot) != CGROUP_V2)
-                return cpus_of_v1(backend, handle, ret);
-        if (!cgroup) {
-                r = proc_cgroup_read(handle, &path);
-                if (r < 0)
-                        return r;
-        }
-        return cpus_of_v2(backend->sysroot, cgroup ? cgroup : path, ret);
 }
 
 /* --- threads --- */
@@ -210,35 +198,15 @@ static const UndoProcess *find_maker(const UndoRecord *record, const ProcHandle 
         return any;
 }
 
-/* Where it is now, unless that is our own doing. */
-static int note_cpuset(const UndoRecord *record, const ProcHandle *handle, UndoProcess *entry) {
-        const UndoProcess *maker;
-        char *path;
-        int r = proc_cgroup_path_read(handle, "cpuset", &path);
-
-        if (r < 0)
-                return r;
-        if (cgroup1_is_ours(path)) {
-                maker = find_maker(record, handle, entry);
-                free(path);
-                path = strdup(maker && maker->cpuset ? maker->cpuset : "/");
-                if (!path)
-                        return -ENOMEM;
-        }
-        free(entry->cpuset);
-        entry->cpuset = path;
-        return 0;
-}
-
 static int note_process(Backend *backend, UndoRecord *record, const Member *member, unsigned what) {
         const ProcessId *id = &member->process.id;
         UndoProcess *entry = undo_record_find(record, id);
+        const UndoProcess *maker;
+        const CpuSet *mask;
+        char *path;
         int r = 0;
 
         if (!entry) {
-                const UndoProcess *maker;
-                const CpuSet *mask;
-
                 r = undo_record_add(record, id, &entry);
                 if (r >= 0)
                         r = note_threads(backend, member, entry);
@@ -252,9 +220,18 @@ static int note_process(Backend *backend, UndoRecord *record, const Member *memb
                         r = maker ? undo_process_inherit(entry, maker) : 0;
                 }
         }
+        /* Where it is now, unless that is our own doing. */
         if (r >= 0 && (what & NOTE_CPUSET) && !entry->cpuset) {
-                r = note_cpuset(record, member->handle, entry);
                 record->stale = true;
+                r = proc_cgroup_path_read(member->handle, "cpuset", &path);
+                if (r >= 0 && cgroup1_is_ours(path)) {
+                        maker = find_maker(record, member->handle, entry);
+                        free(path);
+                        path = strdup(maker && maker->cpuset ? maker->cpuset : "/");
+                        r = path ? 0 : -ENOMEM;
+                }
+                if (r >= 0)
+                        entry->cpuset = path;
         }
         if (r < 0)
                 return r;

@@ -159,32 +159,6 @@ static void leftover_drop(Undo *undo, size_t at) {
         undo->leftovers[at] = undo->leftovers[--undo->n_leftovers];
 }
 
-/* By what makes it single: a service's name ends with .service, that of any other with a number. A
- * file that is already there was not read: a newer version of the daemon wrote it, and it is kept
- * for that one. */
-static int record_name_file(Undo *undo, UndoRecord *record) {
-        _cleanup_free_ char *file = NULL;
-        char name[CGROUP1_NAME_MAX];
-        bool was_read = false;
-
-        if (record->file)
-                return 0;
-        if (record->instance)
-                cgroup1_name(record->unit ? record->unit : record->instance, name);
-        file = record->instance ? text_new("%s.json", name) : strdup(UNDO_HOST_FILE);
-        if (!file)
-                return -ENOMEM;
-        for (size_t i = 0; i < undo->n_leftovers && !was_read; i++)
-                if (strcmp(undo->leftovers[i], file) == 0) {
-                        leftover_drop(undo, i);
-                        was_read = true;
-                }
-        if (!was_read && faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-                return -EEXIST;
-        record->file = TAKE_PTR(file);
-        return 0;
-}
-
 /* Zeros: there is no such file. */
 static UndoFileState file_state(int dir_fd, const char *name) {
         struct stat st;
@@ -197,19 +171,14 @@ static UndoFileState file_state(int dir_fd, const char *name) {
                                                 (uint64_t)st.st_mtim.tv_nsec };
 }
 
-static bool file_is_as_written(int dir_fd, const UndoRecord *record) {
-        const UndoFileState now = file_state(dir_fd, record->file);
-
-        return now.inode == record->written.inode && now.size == record->written.size &&
-               now.changed_nsec == record->written.changed_nsec;
-}
-
 static bool file_is_removed(const Undo *undo, const char *file) {
         return unlinkat(undo->dir_fd, file, 0) >= 0 || errno == ENOENT;
 }
 
 int undo_write(Undo *undo, UndoRecord *record) {
-        _cleanup_free_ char *text = NULL;
+        _cleanup_free_ char *text = NULL, *file = NULL;
+        char name[CGROUP1_NAME_MAX];
+        bool was_read = false;
         size_t size;
         int r;
 
@@ -223,9 +192,26 @@ int undo_write(Undo *undo, UndoRecord *record) {
                 undo_record_done(record);
                 return 0;
         }
-        r = record_name_file(undo, record);
-        if (r >= 0)
-                r = undo_text_render(record, &text, &size);
+        if (!record->file) {
+                /* By what makes it single: a service's name ends with .service, that of any other
+                 * with a number. */
+                if (record->instance)
+                        cgroup1_name(record->unit ? record->unit : record->instance, name);
+                file = record->instance ? text_new("%s.json", name) : strdup(UNDO_HOST_FILE);
+                if (!file)
+                        return -ENOMEM;
+                for (size_t i = 0; i < undo->n_leftovers && !was_read; i++)
+                        if (strcmp(undo->leftovers[i], file) == 0) {
+                                leftover_drop(undo, i);
+                                was_read = true;
+                        }
+                /* A file that is already there was not read: a newer version of the daemon wrote
+                 * it, and it is kept for that one. */
+                if (!was_read && faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                        return -EEXIST;
+                record->file = TAKE_PTR(file);
+        }
+        r = undo_text_render(record, &text, &size);
         if (r >= 0 && size > UNDO_TEXT_MAX_BYTES)
                 r = -EFBIG; /* a later daemon would not read it: nothing is changed without it */
         if (r >= 0)
@@ -237,20 +223,15 @@ int undo_write(Undo *undo, UndoRecord *record) {
         return r;
 }
 
-static bool folder_is_named(const Undo *undo, int runtime_fd) {
-        struct stat ours, named;
-
-        return fstat(undo->dir_fd, &ours) == 0 &&
-               fstatat(runtime_fd, UNDO_FOLDER, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-               ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
-}
-
 int undo_repair(Undo *undo, int runtime_fd) {
         int repaired = 0, r = 0, fd;
+        struct stat ours, named;
 
         if (undo->dir_fd < 0)
                 return 0;
-        if (!folder_is_named(undo, runtime_fd)) {
+        if (fstat(undo->dir_fd, &ours) < 0 ||
+            fstatat(runtime_fd, UNDO_FOLDER, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+            ours.st_dev != named.st_dev || ours.st_ino != named.st_ino) {
                 r = private_dir_open(runtime_fd, UNDO_FOLDER, &fd);
                 if (r < 0)
                         return r;
@@ -260,9 +241,14 @@ int undo_repair(Undo *undo, int runtime_fd) {
         }
         for (size_t i = 0; i <= undo->n_records; i++) {
                 UndoRecord *record = i < undo->n_records ? undo->records[i] : &undo->host;
+                UndoFileState now;
                 int error;
 
-                if (!record->file || record->stale || file_is_as_written(undo->dir_fd, record))
+                if (!record->file || record->stale)
+                        continue;
+                now = file_state(undo->dir_fd, record->file);
+                if (now.inode == record->written.inode && now.size == record->written.size &&
+                    now.changed_nsec == record->written.changed_nsec)
                         continue;
                 record->stale = true;
                 error = undo_write(undo, record);
@@ -308,48 +294,31 @@ bool undo_prune(const Undo *undo, UndoRecord *record) {
 
 /* --- reading --- */
 
-/* A file that cannot be read now is kept if it may be read later, or by the newer version that
- * wrote it. */
-static bool file_is_kept(int error) {
-        return error == -ENOTSUP || error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
-               error == -EIO || error == -EAGAIN || error == -EACCES;
-}
-
-static int record_load(Undo *undo, const char *name, UndoRecord **ret) {
+static int undo_load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
-        _cleanup_free_ char *text = NULL;
+        _cleanup_free_ char *text = NULL, *aside = NULL;
         size_t size;
-        int r;
+        int r = private_file_read(undo->dir_fd, name, UNDO_TEXT_MAX_BYTES, &text, &size);
 
-        r = private_file_read(undo->dir_fd, name, UNDO_TEXT_MAX_BYTES, &text, &size);
         if (r >= 0)
                 r = undo_text_parse(text, size, &record);
-        if (r < 0)
-                return r;
-        record->file = strdup(name);
-        if (!record->file)
-                return -ENOMEM;
+        if (r >= 0) {
+                record->file = strdup(name);
+                r = record->file ? 0 : -ENOMEM;
+        }
         /* Two files of one unit, or of one process: one was copied. */
-        if ((record->unit && undo_find(undo, record->unit, NULL)) ||
-            (record->scope && undo_find_scope(undo, record->scope)))
-                return -EEXIST;
+        if (r >= 0 && ((record->unit && undo_find(undo, record->unit, NULL)) ||
+                       (record->scope && undo_find_scope(undo, record->scope))))
+                r = -EEXIST;
         /* The one is not taken for the other. */
-        if (!record->instance != (strcmp(name, UNDO_HOST_FILE) == 0))
-                return -EBADMSG;
-        record->written = file_state(undo->dir_fd, name);
-        *ret = TAKE_PTR(record);
-        return 0;
-}
-
-static int undo_load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
-        UndoRecord *record;
-        int r = record_load(undo, name, &record);
-
+        if (r >= 0 && !record->instance != (strcmp(name, UNDO_HOST_FILE) == 0))
+                r = -EBADMSG;
         if (r < 0) {
-                _cleanup_free_ char *aside = NULL;
-
                 bad_file(name, r, userdata);
-                if (file_is_kept(r))
+                /* A file that cannot be read now is kept if it may be read later, or by the newer
+                 * version that wrote it. */
+                if (r == -ENOTSUP || r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EIO ||
+                    r == -EAGAIN || r == -EACCES)
                         return r == -ENOMEM ? r : 0;
                 /* It is kept to be read by a human: it may be the only record of what is bound. */
                 aside = text_new(".%s.bad", name);
@@ -357,19 +326,18 @@ static int undo_load_one(Undo *undo, const char *name, UndoBadFile bad_file, voi
                         (void)unlinkat(undo->dir_fd, name, 0);
                 return 0;
         }
+        record->written = file_state(undo->dir_fd, name);
         if (!record->instance) {
                 undo_record_done(&undo->host);
-                undo->host = *record;
-                free(record);
+                undo->host = TAKE_STRUCT(*record);
                 return 0;
         }
         r = record_take_in(undo, record);
-        if (r < 0) {
-                undo_record_free(record);
+        if (r < 0)
                 return r;
-        }
         if (undo_prune(undo, record))
                 undo_forget(undo, record);
+        record = NULL; /* the list has it, or it is gone */
         return 0;
 }
 

@@ -16,33 +16,24 @@
 
 /* --- the properties --- */
 
-static int read_cpus(int cgroup_fd, IdTarget ret) {
-        CpuSet cpus;
-        int r = cgroup_effective_cpus_read(cgroup_fd, &cpus);
-
-        if (r >= 0)
-                id_view_convert(ID_VIEW(&cpus), ret);
-        return r;
-}
-
-static int read_mems(int cgroup_fd, IdTarget ret) {
-        NodeSet mems;
-        int r = cgroup_effective_mems_read(cgroup_fd, &mems);
-
-        if (r >= 0)
-                id_view_convert(ID_VIEW(&mems), ret);
-        return r;
-}
-
-static const struct {
-        const char *name;
-        int (*read_effective)(int cgroup_fd,
-                              IdTarget ret); /* NULL: the kernel shows no set of it */
-} PROPERTIES[N_UNIT_PROPERTIES] = {
-        [UNIT_CPUS] = { "AllowedCPUs", read_cpus },
-        [UNIT_MEMS] = { "AllowedMemoryNodes", read_mems },
-        [UNIT_LIMIT] = { BUS_MEMORY_MAX, NULL },
+static const char *const PROPERTIES[N_UNIT_PROPERTIES] = {
+        [UNIT_CPUS] = "AllowedCPUs",
+        [UNIT_MEMS] = "AllowedMemoryNodes",
+        [UNIT_LIMIT] = BUS_MEMORY_MAX,
 };
+
+/* The set of UNIT_CPUS or UNIT_MEMS that the kernel has in force. */
+static int property_read_effective(int group_fd, UnitProperty property, IdSet *ret) {
+        CpuSet cpus = { 0 };
+        NodeSet mems = { 0 };
+        int r = property == UNIT_CPUS ? cgroup_effective_cpus_read(group_fd, &cpus)
+                                      : cgroup_effective_mems_read(group_fd, &mems);
+
+        if (r >= 0)
+                id_view_convert(property == UNIT_CPUS ? ID_VIEW(&cpus) : ID_VIEW(&mems),
+                                ID_TARGET(ret));
+        return r;
+}
 
 IdView unit_property_of(const BusUnit *unit, UnitProperty property) {
         switch (property) {
@@ -66,7 +57,7 @@ int unit_set_properties(sd_bus *bus, const char *unit, const IdView values[N_UNI
         for (size_t i = N_UNIT_PROPERTIES; i-- > 0;)
                 if (values[i].n_words > 0)
                         list[n++] = (BusUnitsProperty){
-                                .name = PROPERTIES[i].name,
+                                .name = PROPERTIES[i],
                                 .value = values[i],
                                 .bytes = values[i].words[0] ? values[i].words[0] : UINT64_MAX,
                         };
@@ -99,32 +90,17 @@ static int systemd_set_mems(Backend *backend, const BackendTarget *target, const
 
 static int note_property(const Sysroot *sysroot, UndoRecord *record, UnitProperty property,
                          IdView value) {
-        const bool runtime =
-                bus_manager_is_runtime(sysroot, record->unit, PROPERTIES[property].name);
+        const bool runtime = bus_manager_is_runtime(sysroot, record->unit, PROPERTIES[property]);
 
         record->stale = true;
         return undo_property_set(&record->properties[property], value,
                                  runtime ? UNDO_RUNTIME : UNDO_PERSISTENT);
 }
 
-static int note_files(const Sysroot *sysroot, UndoRecord *record, const char *group) {
+int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
         _cleanup_close_ int fd = -EBADF;
         CpuSet cpus;
         NodeSet mems;
-
-        if (group[0] == '\0' || cgroup_open(sysroot, group, &fd) < 0 ||
-            cgroup_cpus_read(fd, &cpus) < 0 || cgroup_mems_read(fd, &mems) < 0)
-                return 0; /* it does not run, or the controller is not enabled for it */
-        record->cpus.file = malloc(sizeof(IdSet));
-        record->mems.file = malloc(sizeof(IdSet));
-        if (!record->cpus.file || !record->mems.file)
-                return -ENOMEM;
-        id_set_convert(&cpus, record->cpus.file);
-        id_set_convert(&mems, record->mems.file);
-        return 0;
-}
-
-int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
         int r = 0;
 
         for (UnitProperty i = UNIT_CPUS; r >= 0 && i <= UNIT_MEMS; i++) {
@@ -144,8 +120,18 @@ int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *un
                 if (id_view_next(value, 0) >= 0)
                         r = undo_values_add(&p->ours, value);
         }
-        if (r >= 0 && !record->scope)
-                r = note_files(sysroot, record, unit->group);
+        /* Else it does not run, or the controller is not enabled for it. */
+        if (r >= 0 && !record->scope && unit->group[0] &&
+            cgroup_open(sysroot, unit->group, &fd) >= 0 && cgroup_cpus_read(fd, &cpus) >= 0 &&
+            cgroup_mems_read(fd, &mems) >= 0) {
+                record->cpus.file = calloc(1, sizeof(IdSet));
+                record->mems.file = calloc(1, sizeof(IdSet));
+                if (record->cpus.file && record->mems.file) {
+                        id_set_convert(&cpus, record->cpus.file);
+                        id_set_convert(&mems, record->mems.file);
+                } else
+                        r = -ENOMEM;
+        }
         if (r < 0) /* half of a unit is nothing */
                 record->cpus.noted = record->mems.noted = false;
         return r < 0 ? r : 0;
@@ -281,61 +267,48 @@ static int restore_note_group(UndoRestore *restore, const BusUnit *unit) {
         return unit->group[0] && !restore->group ? -ENOMEM : 0;
 }
 
-/* Has systemd what was there before, while the kernel still shows our value? So it is where the
- * kernel did not follow a release in time, and where somebody has cleared the property, which
- * leaves the live set narrow. */
-static bool kernel_is_behind(int group_fd, const UndoProperty *p, UnitProperty property,
-                             IdView now) {
-        IdSet has, shown;
-
-        id_view_convert(now, ID_TARGET(&has));
-        return PROPERTIES[property].read_effective &&
-               id_view_equal(undo_property_before(p), ID_VIEW(&has)) &&
-               PROPERTIES[property].read_effective(group_fd, ID_TARGET(&shown)) >= 0 &&
-               undo_values_have(&p->ours, ID_VIEW(&shown));
-}
-
 /* For a unit that is masked, or has a mistake in its file, systemd shows
  * properties but sets none: our values stay in force, also at its next start. A unit that is gone
  * has no properties. */
-static int restore_begin(UndoRestore *restore, const BusUnit *unit) {
+static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
+        UndoRestore *restore = userdata;
         const UndoRecord *record = restore->record;
-        const bool there = strcmp(unit->load_state, "not-found") != 0;
+        const bool there = error == 0 && strcmp(unit->load_state, "not-found") != 0;
         _cleanup_close_ int fd = -EBADF;
         bool any = false;
-        int r = restore_note_group(restore, unit);
 
-        if (r < 0)
-                return r;
-        if (restore->group)
+        if (error == 0)
+                error = restore_note_group(restore, unit);
+        if (error == 0 && restore->group)
                 (void)cgroup_open(restore->sysroot, restore->group, &fd);
         /* Only a property that still has our value is restored. Otherwise something else
          * has set it since. */
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
+        for (size_t i = 0; error == 0 && i < N_UNIT_PROPERTIES; i++) {
                 const UndoProperty *p = &record->properties[i];
                 const IdView now = unit_property_of(unit, i);
+                IdSet has, shown;
 
-                restore->writes[i] = there && (undo_values_have(&p->ours, now) ||
-                                               (fd >= 0 && kernel_is_behind(fd, p, i, now)));
+                id_view_convert(now, ID_TARGET(&has));
+                restore->writes[i] = there && undo_values_have(&p->ours, now);
+                /* Has systemd what was there before, while the kernel still shows our value? So it
+                 * is where the kernel did not follow a release in time, and where somebody has
+                 * cleared the property, which leaves the live set narrow. */
+                if (there && fd >= 0 && i != UNIT_LIMIT &&
+                    id_view_equal(undo_property_before(p), ID_VIEW(&has)) &&
+                    property_read_effective(fd, i, &shown) >= 0)
+                        restore->writes[i] |= undo_values_have(&p->ours, ID_VIEW(&shown));
                 any |= restore->writes[i];
         }
-        if (any && strcmp(unit->load_state, "loaded") != 0)
-                return strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
-        if (fd >= 0)
+        if (error == 0 && any && strcmp(unit->load_state, "loaded") != 0)
+                error = strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
+        if (error == 0 && fd >= 0)
                 (void)lift_brake(fd, record);
-        restore->stage =
-                restore->group && !(restore->writes[UNIT_LIMIT] && !restore->writes[UNIT_CPUS] &&
-                                    !restore->writes[UNIT_MEMS])
-                        ? RESTORE_WIDEN
-                        : RESTORE_CLEAR;
-        return 0;
-}
-
-static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
-        UndoRestore *restore = userdata;
-
         if (error == 0)
-                error = restore_begin(restore, unit);
+                restore->stage = restore->group && (restore->writes[UNIT_CPUS] ||
+                                                    restore->writes[UNIT_MEMS] ||
+                                                    !restore->writes[UNIT_LIMIT])
+                                         ? RESTORE_WIDEN
+                                         : RESTORE_CLEAR;
         restore->call->reply(error, "", restore->call->userdata);
 }
 
@@ -384,20 +357,6 @@ static int restore_write(Backend *backend, UndoRestore *restore,
         return r < 0 ? r : 0;
 }
 
-/* The unit's own value again, or none. Of one that was widened, what had a value has it
- * already. */
-static int restore_clear(Backend *backend, UndoRestore *restore) {
-        IdView values[N_UNIT_PROPERTIES] = { 0 };
-
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
-                const UndoProperty *p = &restore->record->properties[i];
-
-                if (restore->writes[i] && (i == UNIT_LIMIT || !restore->group || !p->before))
-                        values[i] = undo_property_before(p);
-        }
-        return restore_write(backend, restore, values);
-}
-
 static int restore_widen(Backend *backend, UndoRestore *restore) {
         IdView values[N_UNIT_PROPERTIES] = { 0 };
         UndoRecord *record = restore->record;
@@ -426,28 +385,26 @@ static int restore_widen(Backend *backend, UndoRestore *restore) {
 /* --- what the kernel shows --- */
 
 /* Has the group what was written, within what the group above allows? */
-static bool group_is_wide(int fd, int above_fd, UnitProperty property, IdView want) {
-        IdSet now, allowed, above = { 0 };
-
-        if (PROPERTIES[property].read_effective(fd, ID_TARGET(&now)) < 0)
-                return true; /* the controller is gone from it: nothing is narrow */
-        id_view_convert(want, ID_TARGET(&allowed));
-        if (PROPERTIES[property].read_effective(above_fd, ID_TARGET(&above)) == 0)
-                id_set_intersect(&allowed, &above);
-        /* Of sets that have nothing in common the kernel takes the one above. */
-        return id_set_equal(id_set_is_empty(&allowed) ? &above : &allowed, &now);
-}
-
 static bool restore_is_shown(const Backend *backend, const UndoRestore *restore) {
         _cleanup_close_ int fd = -EBADF, above_fd = -EBADF;
 
         if (!restore->group || cgroup_open(backend->sysroot, restore->group, &fd) < 0)
                 return true; /* it has ended */
         above_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        for (UnitProperty i = UNIT_CPUS; i <= UNIT_MEMS; i++)
-                if (restore->writes[i] &&
-                    !group_is_wide(fd, above_fd, i, property_full_set(backend, restore->record, i)))
+        for (UnitProperty i = UNIT_CPUS; i <= UNIT_MEMS; i++) {
+                IdSet now, allowed, above = { 0 };
+
+                /* Where the controller is gone from it, nothing is narrow. */
+                if (!restore->writes[i] || property_read_effective(fd, i, &now) < 0)
+                        continue;
+                id_view_convert(property_full_set(backend, restore->record, i),
+                                ID_TARGET(&allowed));
+                if (property_read_effective(above_fd, i, &above) == 0)
+                        id_set_intersect(&allowed, &above);
+                /* Of sets that have nothing in common the kernel takes the one above. */
+                if (!id_set_equal(id_set_is_empty(&allowed) ? &above : &allowed, &now))
                         return false;
+        }
         return true;
 }
 
@@ -476,24 +433,12 @@ static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
                              restore->call->userdata);
 }
 
-/* Emptied, and narrow again: then from the beginning. */
-static int restore_finish(Backend *backend, UndoRestore *restore) {
-        if (!restore_is_shown(backend, restore)) {
-                restore->stage = RESTORE_WIDEN;
-                return -EAGAIN;
-        }
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                if (restore->writes[i] && restore->record->properties[i].origin == UNDO_PERSISTENT)
-                        restore->shortfall = "a runtime drop-in repeats the values of its unit "
-                                             "files until the next boot";
-        return 1;
-}
-
 int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call) {
-        const UndoRecord *r = restore->record;
-        int cleared;
+        const UndoRecord *record = restore->record;
+        IdView values[N_UNIT_PROPERTIES] = { 0 };
+        int r;
 
-        if (!undo_record_has_unit(r) && restore->stage == RESTORE_READ)
+        if (!undo_record_has_unit(record) && restore->stage == RESTORE_READ)
                 return 1;
         restore->call = call;
         restore->sysroot = backend->sysroot;
@@ -508,15 +453,33 @@ int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call)
                 restore->stage = RESTORE_CLEAR;
                 /* fall through */
         case RESTORE_CLEAR:
-                cleared = restore_clear(backend, restore);
-                if (cleared <= 0)
-                        return cleared;
+                /* The unit's own value again, or none. Of one that was widened, what had a value
+                 * has it already. */
+                for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
+                        const UndoProperty *p = &record->properties[i];
+
+                        if (restore->writes[i] &&
+                            (i == UNIT_LIMIT || !restore->group || !p->before))
+                                values[i] = undo_property_before(p);
+                }
+                r = restore_write(backend, restore, values);
+                if (r <= 0)
+                        return r;
                 restore->stage = RESTORE_CHECK;
                 /* fall through */
         case RESTORE_CHECK:
                 return restore_read_unit(backend, restore, on_restore_checked);
         case RESTORE_CHECKED:
-                return restore_finish(backend, restore);
+                if (!restore_is_shown(backend, restore)) {
+                        /* Emptied, and narrow again: then from the beginning. */
+                        restore->stage = RESTORE_WIDEN;
+                        return -EAGAIN;
+                }
+                for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                        if (restore->writes[i] && record->properties[i].origin == UNDO_PERSISTENT)
+                                restore->shortfall = "a runtime drop-in repeats the values of its "
+                                                     "unit files until the next boot";
+                return 1;
         }
         return -EINVAL;
 }

@@ -159,9 +159,6 @@ bool backend_choose(Backend *backend, BackendKind kind);
  * it is not known. `ret_weaker` (may be NULL): as in Backend. */
 BackendKind backend_choose_for(const Sysroot *sysroot, BackendKind kind, const char **ret_weaker);
 
-/* Does the error mean that the hierarchy refuses every write of ours? */
-bool backend_is_refusal(int error);
-
 /* Our group could not be made in the hierarchy of cgroup1. Where it is one that refuses every
  * write, it is not chosen any more: "mounted" is not "usable". */
 void backend_note_refusal(Backend *backend, int error);

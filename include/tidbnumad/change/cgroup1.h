@@ -18,8 +18,3 @@ int cgroup1_groups_remove(const Sysroot *sysroot);
  * -ENOENT: it is not there yet. */
 int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
                          char **ret_path);
-
-/* Puts the process with all its threads into the directory of that path. 0; -ESRCH: it is gone;
- * -ENOSPC: the directory has no CPUs or no memory nodes. */
-int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
-                           const ProcHandle *handle);

@@ -22,12 +22,6 @@ const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, R
 const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
                              const BackendTarget *target, Reason *ret_code);
 
-/* The constant sentence if this property of its scope forbids the move; NULL: it does not. */
-const char *scope_lost_limit(const char *property);
-
-/* The first process of the target that is in no scope of tidbnumad; NULL: none. */
-const Process *scope_first_outside(const BackendTarget *target);
-
 /* Records the values that the move changes. Answers as BackendOps.note does. */
 int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendCall *call);
 
