@@ -80,51 +80,43 @@ static int parse_id(const char **p, size_t n_words, uint32_t *ret) {
         return 0;
 }
 
-/* "0-15", or "0-15:1/2", as bitmap_parselist() of the kernel has it: the first one of each two. */
-static int parse_range(const char **p, IdTarget set) {
-        uint32_t first, last, used = 1, group = 1;
-        int r;
-
-        r = parse_id(p, set.n_words, &first);
-        if (r < 0)
-                return r;
-        last = first;
-        if (**p == '-') {
-                (*p)++;
-                r = parse_id(p, set.n_words, &last);
-                if (r < 0)
-                        return r;
-                if (last < first)
-                        return -EINVAL;
-        }
-        if (**p == ':') {
-                (*p)++;
-                r = parse_id(p, set.n_words, &used);
-                if (r < 0)
-                        return r;
-                if (*(*p)++ != '/')
-                        return -EINVAL;
-                r = parse_id(p, set.n_words, &group);
-                if (r < 0)
-                        return r;
-                if (used == 0 || used > group)
-                        return -EINVAL;
-        }
-        for (uint32_t id = first; id <= last; id++)
-                if ((id - first) % group < used)
-                        id_target_add(set, id);
-        return 0;
-}
-
 int id_target_parse_list(const char *text, IdTarget ret) {
         const char *p = text + strspn(text, " \t\n");
         IdSet set = { 0 };
-        int r;
 
         while (*p && !isspace((unsigned char)*p)) {
-                r = parse_range(&p, (IdTarget){ set.words, ret.n_words });
+                uint32_t first, last, used = 1, group = 1;
+                int r = parse_id(&p, ret.n_words, &first);
+
                 if (r < 0)
                         return r;
+                last = first;
+                if (*p == '-') {
+                        p++;
+                        r = parse_id(&p, ret.n_words, &last);
+                        if (r < 0)
+                                return r;
+                        if (last < first)
+                                return -EINVAL;
+                }
+                /* "0-15:1/2", as bitmap_parselist() of the kernel has it: the first one of each
+                 * two. */
+                if (*p == ':') {
+                        p++;
+                        r = parse_id(&p, ret.n_words, &used);
+                        if (r < 0)
+                                return r;
+                        if (*p++ != '/')
+                                return -EINVAL;
+                        r = parse_id(&p, ret.n_words, &group);
+                        if (r < 0)
+                                return r;
+                        if (used == 0 || used > group)
+                                return -EINVAL;
+                }
+                for (uint32_t id = first; id <= last; id++)
+                        if ((id - first) % group < used)
+                                id_set_add(&set, id);
                 if (*p == ',' && isdigit((unsigned char)p[1]))
                         p++;
                 else if (*p && !isspace((unsigned char)*p))

@@ -83,8 +83,9 @@ typedef struct IdTarget {
 /* Into a set of another type. Members that it cannot hold are dropped. */
 #define id_set_convert(from, ret) id_view_convert(ID_VIEW(from), ID_TARGET(ret))
 
-/* Parses a whole cpulist. White space around it is allowed, inside it is not. Strides ("0-8:2/4")
- * are not taken. -EINVAL: not a cpulist; -ERANGE: a number that the type cannot hold. */
+/* Parses a whole cpulist, with the strides of the kernel ("0-8:2/4": the first two of each four).
+ * White space around it is allowed, inside it is not. -EINVAL: not a cpulist; -ERANGE: a number
+ * that the type cannot hold. */
 #define id_set_parse_list(text, ret) id_target_parse_list((text), ID_TARGET(ret))
 
 /* Writes the cpulist form. Returns its length without the final NUL, or -ENOSPC when `size` is
