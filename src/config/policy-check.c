@@ -529,13 +529,6 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
         }
 }
 
-void policy_check_none(const PolicyMerge *merge, const PolicySet *set, Diagnostics *warnings) {
-        if (merge->n_drafts == 0 && set->listing.n_words > 0)
-                diagnostics_add_path(warnings, set->listing.words[0],
-                                     "`policies: []`, and no other file has a policy: what the "
-                                     "daemon has bound is released when this comes into force");
-}
-
 /* --- beside those in force before --- */
 
 static bool is_written(const Policy *policy) {

@@ -407,39 +407,18 @@ static int load_policy(Loader *l, const YamlNode *node) {
         return 0;
 }
 
-static int load_instance(Loader *l, const YamlNode *node, Policy *policy) {
-        const PolicyKey *nodes = policy_key_at("policies[].instances[].nodes");
-        size_t n = policy->n_instances + 1;
-        PolicyInstance *instances;
-        PolicyEntryPlace *entries;
-        int r;
-
-        instances = reallocarray(policy->instances, n, sizeof(*instances));
-        if (!instances)
-                return -ENOMEM;
-        policy->instances = instances;
-        entries = reallocarray(l->draft->entries, n, sizeof(*entries));
-        if (!entries)
-                return -ENOMEM;
-        l->draft->entries = entries;
-        instances[n - 1] = (PolicyInstance){ .line = node->at.line, .column = node->at.column };
-        policy->n_instances = n;
-        r = load_section(l, node, "policies[].instances[]", &instances[n - 1]);
-        entries[n - 1] = (PolicyEntryPlace){ node->at, l->places[policy_key_index(nodes)].at };
-        return r;
-}
-
 /* A list of mappings. */
 static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, void *target) {
+        const PolicyKey *nodes = policy_key_at("policies[].instances[].nodes");
         const bool policies = strcmp(key->path, "policies") == 0;
         PolicySet *set = l->set;
+        Policy *policy = target; /* of a list of instances */
 
         if (policies && word_list_add(&set->listing, l->file->path) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < node->n_children; i++) {
                 const YamlNode *entry = &node->children[i];
                 char shown[DESCRIBED_MAX];
-                IrqPolicy *irqs, *irq;
                 int r;
 
                 if (entry->kind != YAML_KIND_MAPPING) {
@@ -449,9 +428,9 @@ static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, v
                 }
                 if (policies)
                         r = load_policy(l, entry);
-                else if (strcmp(key->path, "irq") != 0)
-                        r = load_instance(l, entry, target);
-                else {
+                else if (strcmp(key->path, "irq") == 0) {
+                        IrqPolicy *irqs, *irq;
+
                         irqs = reallocarray(set->irqs, set->n_irqs + 1, sizeof(*irqs));
                         if (!irqs)
                                 return -ENOMEM;
@@ -465,6 +444,25 @@ static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, v
                         r = load_defaults("irq[]", irq);
                         if (r == 0)
                                 r = load_section(l, entry, "irq[]", irq);
+                } else {
+                        const size_t n = policy->n_instances;
+                        PolicyInstance *instances;
+                        PolicyEntryPlace *places;
+
+                        instances = reallocarray(policy->instances, n + 1, sizeof(*instances));
+                        if (!instances)
+                                return -ENOMEM;
+                        policy->instances = instances;
+                        places = reallocarray(l->draft->entries, n + 1, sizeof(*places));
+                        if (!places)
+                                return -ENOMEM;
+                        l->draft->entries = places;
+                        instances[n] = (PolicyInstance){ .line = entry->at.line,
+                                                         .column = entry->at.column };
+                        policy->n_instances = n + 1;
+                        r = load_section(l, entry, "policies[].instances[]", &instances[n]);
+                        places[n] = (PolicyEntryPlace){ entry->at,
+                                                        l->places[policy_key_index(nodes)].at };
                 }
                 if (r < 0)
                         return r;
@@ -508,7 +506,11 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
         policy_check_reserve(&set.host.reserve, places, topology, warnings);
         policy_check_irqs(&set, files, warnings);
         if (r == 0) {
-                policy_check_none(&l.merge, &set, warnings);
+                if (l.merge.n_drafts == 0 && set.listing.n_words > 0)
+                        diagnostics_add_path(
+                                warnings, set.listing.words[0],
+                                "`policies: []`, and no other file has a policy: what the "
+                                "daemon has bound is released when this comes into force");
                 policy_check_drafts(&l.merge, topology, errors, warnings);
         }
         if (r == 0 && (errors->error < 0 || warnings->error < 0))

@@ -16,9 +16,6 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
  */
 void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagnostics *warnings);
 
-/* Warns where `policies: []` is all that the files have: it releases everything. */
-void policy_check_none(const PolicyMerge *merge, const PolicySet *set, Diagnostics *warnings);
-
 /* A file beside the missing file, as policy_dir_find_beside(); the caller owns it. NULL: none. */
 typedef char *(*PolicyFindBeside)(const char *path);
 
