@@ -388,8 +388,10 @@ static void list_append(json_t **list, json_t *item) {
         }
 }
 
-/* Paths and names are bytes, JSON is UTF-8: what is not plain ASCII is written as %ff. */
-json_t *record_from_bytes(const char *bytes) {
+/* Paths and names are bytes, JSON is UTF-8: what is not plain ASCII is written as %ff. NULL is
+ * null.
+ */
+static json_t *record_from_bytes(const char *bytes) {
         _cleanup_text_ Text text = { 0 };
 
         if (!bytes)
@@ -420,7 +422,8 @@ static int hex_digit(char c) {
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int record_to_bytes(const json_t *json, char **ret) {
+/* In memory that the caller owns. Null, none, and NUL bytes are refused. */
+static int record_to_bytes(const json_t *json, char **ret) {
         const char *text = json_string_value(json);
         _cleanup_free_ char *bytes = text ? malloc(strlen(text) + 1) : NULL;
         char *out = bytes;
@@ -448,7 +451,8 @@ int record_to_set(const json_t *json, IdTarget ret) {
         return text && id_target_parse_list(text, ret) == 0 ? 0 : -EBADMSG;
 }
 
-int record_to_number(const json_t *json, uint64_t *ret) {
+/* Not negative. */
+static int record_to_number(const json_t *json, uint64_t *ret) {
         if (!json_is_integer(json) || json_integer_value(json) < 0)
                 return -EBADMSG;
         *ret = (uint64_t)json_integer_value(json);
@@ -467,11 +471,11 @@ static int record_to_pid(const json_t *json, pid_t *ret) {
         return 0;
 }
 
-json_t *record_from_process(const ProcessId *id) {
+static json_t *record_from_process(const ProcessId *id) {
         return json_pack("{s:i, s:I}", "pid", id->pid, "start", (json_int_t)id->start_ticks);
 }
 
-int record_to_process(const json_t *json, ProcessId *ret) {
+static int record_to_process(const json_t *json, ProcessId *ret) {
         ProcessId id;
 
         if (record_to_pid(json_object_get(json, "pid"), &id.pid) < 0 ||
@@ -780,31 +784,6 @@ static json_t *from_text(const char *text) {
         return record_from_bytes(*text ? text : NULL);
 }
 
-static void append_host(json_t **list, const UndoRecord *r) {
-        json_t *irqs;
-
-        for (size_t i = 0; i < r->n_settings; i++) {
-                const UndoSetting *s = &r->settings[i];
-
-                record_append(list, setting_kind_to_string(s->key.kind),
-                              json_pack("{s:o, s:I, s:I, s:o}", "device", from_text(s->key.device),
-                                        "number", (json_int_t)s->key.number, "ifindex",
-                                        (json_int_t)s->key.ifindex, "pci",
-                                        record_from_bytes(s->pci)),
-                              from_text(s->before), json_null());
-        }
-        if (!r->irqbalance.known)
-                return;
-        irqs = json_array();
-        for (size_t i = 0; i < r->irqbalance.own.n_banned_irqs; i++)
-                list_append(&irqs, json_integer(r->irqbalance.own.banned_irqs[i]));
-        record_append(list, KIND_IRQBALANCE, record_from_process(&r->irqbalance.id),
-                      json_pack("{s:o, s:o}", "cpus",
-                                record_from_set(ID_VIEW(&r->irqbalance.own.banned_cpus)), "irqs",
-                                irqs),
-                      json_null());
-}
-
 static int to_bytes_or_none(const json_t *json, char **ret) {
         return json_is_null(json) ? 0 : record_to_bytes(json, ret);
 }
@@ -901,10 +880,28 @@ static const Kind KINDS[] = {
 };
 
 int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
-        json_t *list = json_array();
+        const IrqbalanceSetup *own = &r->irqbalance.own;
+        json_t *list = json_array(), *irqs;
 
-        if (!r->instance)
-                append_host(&list, r);
+        for (size_t i = 0; !r->instance && i < r->n_settings; i++) {
+                const UndoSetting *s = &r->settings[i];
+
+                record_append(&list, setting_kind_to_string(s->key.kind),
+                              json_pack("{s:o, s:I, s:I, s:o}", "device", from_text(s->key.device),
+                                        "number", (json_int_t)s->key.number, "ifindex",
+                                        (json_int_t)s->key.ifindex, "pci",
+                                        record_from_bytes(s->pci)),
+                              from_text(s->before), json_null());
+        }
+        if (!r->instance && r->irqbalance.known) {
+                irqs = json_array();
+                for (size_t i = 0; i < own->n_banned_irqs; i++)
+                        list_append(&irqs, json_integer(own->banned_irqs[i]));
+                record_append(&list, KIND_IRQBALANCE, record_from_process(&r->irqbalance.id),
+                              json_pack("{s:o, s:o}", "cpus",
+                                        record_from_set(ID_VIEW(&own->banned_cpus)), "irqs", irqs),
+                              json_null());
+        }
         for (size_t i = 0; r->instance && i < ELEMENTSOF(KINDS); i++)
                 if (KINDS[i].append)
                         KINDS[i].append(&list, &KINDS[i], r);

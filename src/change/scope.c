@@ -68,36 +68,6 @@ static bool file_is_unset(const char *file, char *text) {
         return true;
 }
 
-/* Does the group have limits or guarantees that a scope would not have? Those of the slice above
- * still apply. Every writable file is checked, because new kernels have new controllers. */
-static bool has_limits(int group_fd) {
-        _cleanup_closedir_ DIR *dir = NULL;
-        const struct dirent *entry;
-        char text[4096];
-        struct stat st;
-
-        dir = dir_from_fd(openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        if (!dir)
-                return true;
-        while ((entry = readdir(dir))) {
-                const char *file = entry->d_name;
-                bool harmless = false;
-
-                for (size_t i = 0; i < ELEMENTSOF(HARMLESS); i++)
-                        harmless |= strcmp(file, HARMLESS[i]) == 0;
-                for (size_t i = 0; i < ELEMENTSOF(HARMLESS_ENDS); i++)
-                        harmless |= text_ends_with(file, HARMLESS_ENDS[i]);
-                if (harmless || fstatat(group_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-                    !S_ISREG(st.st_mode) || !(st.st_mode & S_IWUSR) || !(st.st_mode & S_IRUSR))
-                        continue;
-                /* A file that cannot be read may contain a limit. */
-                if (path_read(group_fd, text, sizeof(text), "%s", file) < 0 ||
-                    !file_is_unset(file, text))
-                        return true;
-        }
-        return false;
-}
-
 /* "/a.slice/a-b.slice/x.scope": only slices above, so that the new scope can be made in the last of
  * them. */
 static bool is_right_below_slice(const char *path) {
@@ -154,9 +124,12 @@ static const char *scope_lost_limit(const char *property) {
 }
 
 static const char *target_refused(const Sysroot *sysroot, const BackendTarget *target) {
+        _cleanup_closedir_ DIR *dir = NULL;
         _cleanup_close_ int fd = -EBADF;
+        const struct dirent *entry;
         const char *home = NULL;
-        char value[8];
+        char value[8], text[4096];
+        struct stat st;
 
         for (size_t i = 0; i < target->n_members; i++) {
                 const Process *p = &target->members[i].process;
@@ -190,7 +163,28 @@ static const char *target_refused(const Sysroot *sysroot, const BackendTarget *t
         if (fgetxattr(fd, "user.delegate", value, sizeof(value)) > 0 ||
             fgetxattr(fd, "trusted.delegate", value, sizeof(value)) > 0)
                 return delegated;
-        return has_limits(fd) ? limited : NULL;
+        /* Does the group have limits or guarantees that a scope would not have? Those of the slice
+         * above still apply. Every writable file is checked, because new kernels have new
+         * controllers. */
+        dir = dir_from_fd(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!dir)
+                return limited;
+        while ((entry = readdir(dir))) {
+                const char *file = entry->d_name;
+                bool harmless = false;
+
+                for (size_t i = 0; i < ELEMENTSOF(HARMLESS); i++)
+                        harmless |= strcmp(file, HARMLESS[i]) == 0;
+                for (size_t i = 0; i < ELEMENTSOF(HARMLESS_ENDS); i++)
+                        harmless |= text_ends_with(file, HARMLESS_ENDS[i]);
+                if (harmless || fstatat(fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                    !S_ISREG(st.st_mode) || !(st.st_mode & S_IWUSR) || !(st.st_mode & S_IRUSR))
+                        continue;
+                /* A file that cannot be read may contain a limit. */
+                if (path_read(fd, text, sizeof(text), "%s", file) < 0 || !file_is_unset(file, text))
+                        return limited;
+        }
+        return NULL;
 }
 
 const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, Reason *ret_code) {

@@ -80,8 +80,10 @@ static int affinity_set_cpus(Backend *backend, const BackendTarget *target, cons
 
 /* --- cpusets --- */
 
-int undo_note_cpuset_cpus(Backend *backend, const ProcHandle *handle, const char *cgroup,
-                          CpuSet *ret) {
+/* The CPUs that the cpuset of a process lets its threads have, of either version of cgroups.
+ * `cgroup`: its path in the unified hierarchy, NULL: to be read. Negative: not known. */
+static int cpuset_cpus_read(Backend *backend, const ProcHandle *handle, const char *cgroup,
+                            CpuSet *ret) {
         _cleanup_free_ char *path = NULL;
         int r = 0;
 
@@ -160,7 +162,7 @@ static int note_threads(Backend *backend, const Member *member, UndoProcess *ent
         ThreadWalk walk = { .process = entry, .start = member->start };
         int r;
 
-        if (undo_note_cpuset_cpus(backend, handle, member->process.cgroup, &walk.cpuset) < 0)
+        if (cpuset_cpus_read(backend, handle, member->process.cgroup, &walk.cpuset) < 0)
                 walk.cpuset = (CpuSet){ 0 };
         r = proc_foreach_thread(handle, see_thread, &walk);
         entry->noted_ticks = clock_boottime_ticks();
@@ -198,60 +200,53 @@ static const UndoProcess *find_maker(const UndoRecord *record, const ProcHandle 
         return any;
 }
 
-static int note_process(Backend *backend, UndoRecord *record, const Member *member, unsigned what) {
-        const ProcessId *id = &member->process.id;
-        UndoProcess *entry = undo_record_find(record, id);
-        const UndoProcess *maker;
-        const CpuSet *mask;
-        char *path;
-        int r = 0;
-
-        if (!entry) {
-                r = undo_record_add(record, id, &entry);
-                if (r >= 0)
-                        r = note_threads(backend, member, entry);
-                if (r < 0)
-                        return r;
-                /* A thread gets the CPUs of the one that made it: a child of a bound process has
-                 * ours. */
-                mask = undo_process_mask(entry, entry->id.pid, 0);
-                if (mask && undo_values_have(&record->given, ID_VIEW(mask))) {
-                        maker = find_maker(record, member->handle, entry);
-                        r = maker ? undo_process_inherit(entry, maker) : 0;
-                }
-        }
-        /* Where it is now, unless that is our own doing. */
-        if (r >= 0 && (what & NOTE_CPUSET) && !entry->cpuset) {
-                record->stale = true;
-                r = proc_cgroup_path_read(member->handle, "cpuset", &path);
-                if (r >= 0 && cgroup1_is_ours(path)) {
-                        maker = find_maker(record, member->handle, entry);
-                        free(path);
-                        path = strdup(maker && maker->cpuset ? maker->cpuset : "/");
-                        r = path ? 0 : -ENOMEM;
-                }
-                if (r >= 0)
-                        entry->cpuset = path;
-        }
-        if (r < 0)
-                return r;
-        record->stale |= (what & NOTE_MASKS) && !entry->masks_set;
-        entry->masks_set |= (what & NOTE_MASKS) != 0;
-        return 0;
-}
-
 int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecord *record,
                         unsigned what) {
         for (size_t i = 0; i < target->n_members; i++) {
                 const Member *member = &target->members[i];
-                const UndoProcess *entry;
-                int r = note_process(backend, record, member, what);
+                const ProcessId *id = &member->process.id;
+                UndoProcess *entry = undo_record_find(record, id);
+                const UndoProcess *maker;
+                const CpuSet *mask;
+                char *path;
+                int r = 0;
 
+                if (!entry) {
+                        r = undo_record_add(record, id, &entry);
+                        if (r >= 0)
+                                r = note_threads(backend, member, entry);
+                        /* A thread gets the CPUs of the one that made it: a child of a bound
+                         * process has ours. */
+                        mask = r >= 0 ? undo_process_mask(entry, id->pid, 0) : NULL;
+                        if (mask && undo_values_have(&record->given, ID_VIEW(mask))) {
+                                maker = find_maker(record, member->handle, entry);
+                                r = maker ? undo_process_inherit(entry, maker) : 0;
+                        }
+                }
+                /* Where it is now, unless that is our own doing. */
+                if (r >= 0 && (what & NOTE_CPUSET) && !entry->cpuset) {
+                        record->stale = true;
+                        r = proc_cgroup_path_read(member->handle, "cpuset", &path);
+                        if (r >= 0 && cgroup1_is_ours(path)) {
+                                maker = find_maker(record, member->handle, entry);
+                                free(path);
+                                path = strdup(maker && maker->cpuset ? maker->cpuset : "/");
+                                r = path ? 0 : -ENOMEM;
+                        }
+                        if (r >= 0)
+                                entry->cpuset = path;
+                }
+                if (r >= 0) {
+                        record->stale |= (what & NOTE_MASKS) && !entry->masks_set;
+                        entry->masks_set |= (what & NOTE_MASKS) != 0;
+                        continue;
+                }
                 /* An incomplete entry is useless and must not be restored later. */
-                if (r < 0 && (entry = undo_record_find(record, &member->process.id)))
+                entry = undo_record_find(record, id);
+                if (entry)
                         undo_record_remove(record, (size_t)(entry - record->processes));
                 /* One answer that it is gone is not enough to bind it without a record. */
-                if (r < 0 && (r != -ESRCH || proc_is_alive(member->handle)))
+                if (r != -ESRCH || proc_is_alive(member->handle))
                         return r;
         }
         return 0;
@@ -343,7 +338,7 @@ int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoP
         int r = 0;
 
         memset(&pass.all, 0xff, sizeof(pass.all));
-        if (undo_note_cpuset_cpus(backend, handle, NULL, &pass.cpuset) < 0)
+        if (cpuset_cpus_read(backend, handle, NULL, &pass.cpuset) < 0)
                 pass.cpuset = (CpuSet){ 0 };
         for (unsigned i = 0; i < PASSES_MAX; i++) {
                 pass.n_changed = pass.n_missed = 0;

@@ -294,57 +294,9 @@ bool undo_prune(const Undo *undo, UndoRecord *record) {
 
 /* --- reading --- */
 
-static int undo_load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
-        _cleanup_(undo_record_freep) UndoRecord *record = NULL;
-        _cleanup_free_ char *text = NULL, *aside = NULL;
-        size_t size;
-        int r = private_file_read(undo->dir_fd, name, UNDO_TEXT_MAX_BYTES, &text, &size);
-
-        if (r >= 0)
-                r = undo_text_parse(text, size, &record);
-        if (r >= 0) {
-                record->file = strdup(name);
-                r = record->file ? 0 : -ENOMEM;
-        }
-        /* Two files of one unit, or of one process: one was copied. */
-        if (r >= 0 && ((record->unit && undo_find(undo, record->unit, NULL)) ||
-                       (record->scope && undo_find_scope(undo, record->scope))))
-                r = -EEXIST;
-        /* The one is not taken for the other. */
-        if (r >= 0 && !record->instance != (strcmp(name, UNDO_HOST_FILE) == 0))
-                r = -EBADMSG;
-        if (r < 0) {
-                bad_file(name, r, userdata);
-                /* A file that cannot be read now is kept if it may be read later, or by the newer
-                 * version that wrote it. */
-                if (r == -ENOTSUP || r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EIO ||
-                    r == -EAGAIN || r == -EACCES)
-                        return r == -ENOMEM ? r : 0;
-                /* It is kept to be read by a human: it may be the only record of what is bound. */
-                aside = text_new(".%s.bad", name);
-                if (!aside || renameat(undo->dir_fd, name, undo->dir_fd, aside) < 0)
-                        (void)unlinkat(undo->dir_fd, name, 0);
-                return 0;
-        }
-        record->written = file_state(undo->dir_fd, name);
-        if (!record->instance) {
-                undo_record_done(&undo->host);
-                undo->host = TAKE_STRUCT(*record);
-                return 0;
-        }
-        r = record_take_in(undo, record);
-        if (r < 0)
-                return r;
-        if (undo_prune(undo, record))
-                undo_forget(undo, record);
-        record = NULL; /* the list has it, or it is gone */
-        return 0;
-}
-
 int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
-        int r = 0;
 
         if (undo->dir_fd < 0)
                 return -EBADF;
@@ -352,8 +304,57 @@ int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
         if (!dir)
                 return -errno;
         (void)undo_starts_read(undo->dir_fd, &undo->former); /* without it, no process is of it */
-        while (r >= 0 && (errno = 0, entry = readdir(dir)))
-                if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_STARTS_FILE) != 0)
-                        r = undo_load_one(undo, entry->d_name, bad_file, userdata);
-        return r < 0 || entry ? r : -errno; /* 0 at the end of the folder */
+        while ((errno = 0, entry = readdir(dir))) {
+                _cleanup_(undo_record_freep) UndoRecord *record = NULL;
+                _cleanup_free_ char *text = NULL, *aside = NULL;
+                const char *name = entry->d_name;
+                size_t size;
+                int r;
+
+                if (name[0] == '.' || strcmp(name, UNDO_STARTS_FILE) == 0)
+                        continue;
+                r = private_file_read(undo->dir_fd, name, UNDO_TEXT_MAX_BYTES, &text, &size);
+                if (r >= 0)
+                        r = undo_text_parse(text, size, &record);
+                if (r >= 0) {
+                        record->file = strdup(name);
+                        r = record->file ? 0 : -ENOMEM;
+                }
+                /* Two files of one unit, or of one process: one was copied. */
+                if (r >= 0 && ((record->unit && undo_find(undo, record->unit, NULL)) ||
+                               (record->scope && undo_find_scope(undo, record->scope))))
+                        r = -EEXIST;
+                /* The one is not taken for the other. */
+                if (r >= 0 && !record->instance != (strcmp(name, UNDO_HOST_FILE) == 0))
+                        r = -EBADMSG;
+                if (r < 0) {
+                        bad_file(name, r, userdata);
+                        if (r == -ENOMEM)
+                                return r;
+                        /* A file that cannot be read now is kept if it may be read later, or by the
+                         * newer version that wrote it. */
+                        if (r == -ENOTSUP || r == -EMFILE || r == -ENFILE || r == -EIO ||
+                            r == -EAGAIN || r == -EACCES)
+                                continue;
+                        /* It is kept to be read by a human: it may be the only record of what is
+                         * bound. */
+                        aside = text_new(".%s.bad", name);
+                        if (!aside || renameat(undo->dir_fd, name, undo->dir_fd, aside) < 0)
+                                (void)unlinkat(undo->dir_fd, name, 0);
+                        continue;
+                }
+                record->written = file_state(undo->dir_fd, name);
+                if (!record->instance) {
+                        undo_record_done(&undo->host);
+                        undo->host = TAKE_STRUCT(*record);
+                        continue;
+                }
+                r = record_take_in(undo, record);
+                if (r < 0)
+                        return r;
+                if (undo_prune(undo, record))
+                        undo_forget(undo, record);
+                record = NULL; /* the list has it, or it is gone */
+        }
+        return -errno; /* 0 at the end of the folder */
 }

@@ -357,31 +357,6 @@ static int restore_write(Backend *backend, UndoRestore *restore,
         return r < 0 ? r : 0;
 }
 
-static int restore_widen(Backend *backend, UndoRestore *restore) {
-        IdView values[N_UNIT_PROPERTIES] = { 0 };
-        UndoRecord *record = restore->record;
-
-        for (UnitProperty i = UNIT_CPUS; i <= UNIT_MEMS; i++) {
-                UndoProperty *p = &record->properties[i];
-                int r = 0;
-
-                if (!restore->writes[i])
-                        continue;
-                values[i] = property_full_set(backend, record, i);
-                /* The full set is ours, too: when the daemon is killed before it is cleared, or
-                 * that fails, nothing else would remove it. Where it cannot be recorded, opening is
-                 * right anyway. */
-                if (!p->before)
-                        r = undo_values_add(&p->ours, values[i]);
-                if (r < 0)
-                        return r;
-                record->stale |= r > 0;
-        }
-        if (restore->undo)
-                (void)undo_write(restore->undo, record);
-        return restore_write(backend, restore, values);
-}
-
 /* --- what the kernel shows --- */
 
 /* Has the group what was written, within what the group above allows? */
@@ -434,7 +409,7 @@ static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
 }
 
 int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call) {
-        const UndoRecord *record = restore->record;
+        UndoRecord *record = restore->record;
         IdView values[N_UNIT_PROPERTIES] = { 0 };
         int r;
 
@@ -446,7 +421,23 @@ int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call)
         case RESTORE_READ:
                 return restore_read_unit(backend, restore, on_restore_read);
         case RESTORE_WIDEN:
-                return restore_widen(backend, restore);
+                for (UnitProperty i = UNIT_CPUS; i <= UNIT_MEMS; i++) {
+                        UndoProperty *p = &record->properties[i];
+
+                        if (!restore->writes[i])
+                                continue;
+                        values[i] = property_full_set(backend, record, i);
+                        /* The full set is ours, too: when the daemon is killed before it is
+                         * cleared, or that fails, nothing else would remove it. Where it cannot be
+                         * recorded, opening is right anyway. */
+                        r = p->before ? 0 : undo_values_add(&p->ours, values[i]);
+                        if (r < 0)
+                                return r;
+                        record->stale |= r > 0;
+                }
+                if (restore->undo)
+                        (void)undo_write(restore->undo, record);
+                return restore_write(backend, restore, values);
         case RESTORE_WIDENING:
                 if (!restore_is_shown(backend, restore))
                         return -EAGAIN;

@@ -296,16 +296,6 @@ int record_render(const char *instance, const char *unit, json_t *settings, char
 int record_parse(const char *text, size_t size, json_t **ret);
 int record_read(const json_t *root, RecordReader reader, void *userdata);
 
-/* Any bytes, and the other way, in memory that the caller owns. NULL is null; out of JSON, none and
- * NUL bytes are refused. */
-json_t *record_from_bytes(const char *bytes);
-int record_to_bytes(const json_t *json, char **ret);
-
+/* A set as its list, and back. */
 json_t *record_from_set(IdView set);
 int record_to_set(const json_t *json, IdTarget ret);
-
-json_t *record_from_process(const ProcessId *id);
-int record_to_process(const json_t *json, ProcessId *ret);
-
-/* Not negative. */
-int record_to_number(const json_t *json, uint64_t *ret);

@@ -26,11 +26,6 @@ typedef enum NoteWhat {
 int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecord *record,
                         unsigned what);
 
-/* The CPUs that the cpuset of a process lets its threads have, of either version of cgroups.
- * `cgroup`: its path in the unified hierarchy, NULL: to be read. Negative: not known. */
-int undo_note_cpuset_cpus(Backend *backend, const ProcHandle *handle, const char *cgroup,
-                          CpuSet *ret);
-
 /* --- back --- */
 
 /* The CPUs of each thread of a process. 0; -ESRCH: it is gone; another error of reading or setting
