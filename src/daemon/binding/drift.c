@@ -130,7 +130,7 @@ static void drift_repair(const Binder *b, Instance *i, DriftKind kind, IdView ou
         const JournalFields fields = INSTANCE_FIELDS(i, .message_id = JOURNAL_DRIFT);
         const bool mems = kind == DRIFT_MEMS;
         Drift *drift = mems ? &i->binding.mems_drift : &i->binding.cpus_drift;
-        char found_list[ID_SET_LIST_MAX], ours_list[ID_SET_LIST_MAX];
+        const char *ours_list = id_view_list(ours, (char[ID_SET_LIST_MAX]){ 0 });
 
         if (i->binding.means.method == METHOD_UNIT && i->undo.record)
                 undo_admin_read(b->undo, i->undo.record);
@@ -144,10 +144,6 @@ static void drift_repair(const Binder *b, Instance *i, DriftKind kind, IdView ou
         if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)
                 drift->end_usec = now_usec + WINDOW_USEC;
         b->policy_counters[i->policy_index].drift_repairs[kind]++;
-        (void)id_view_render_list(mems ? ID_VIEW(&i->binding.observed.mems)
-                                       : ID_VIEW(&i->binding.observed.cpus),
-                                  found_list, sizeof(found_list));
-        (void)id_view_render_list(ours, ours_list, sizeof(ours_list));
         if (kind == DRIFT_THREADS)
                 journal_log(&b->host->journal, LOG_NOTICE, &fields,
                             "%s: something else let %zu of its %zu threads run outside CPUs %s; "
@@ -157,7 +153,10 @@ static void drift_repair(const Binder *b, Instance *i, DriftKind kind, IdView ou
         else
                 journal_log(&b->host->journal, LOG_NOTICE, &fields,
                             "%s: something else changed its %s to %s instead of %s; restored",
-                            i->name, mems ? "memory nodes" : "CPUs", found_list, ours_list);
+                            i->name, mems ? "memory nodes" : "CPUs",
+                            mems ? id_set_list(&i->binding.observed.mems)
+                                 : id_set_list(&i->binding.observed.cpus),
+                            ours_list);
 }
 
 void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {

@@ -173,11 +173,11 @@ static bool guard_relieve(const Binder *b, Instance *i, const GuardOutlook *o, u
         static const char failure[] = "its memory nodes run full";
         const NodeSet before = usable_by(i);
         const bool several = id_set_count(&before) > 1;
-        char list[ID_SET_LIST_MAX], danger[ID_SET_LIST_MAX + 128];
+        const char *list = id_set_list(&before);
+        char danger[ID_SET_LIST_MAX + 128];
         uint32_t node;
 
         i->binding.guard.rested_since_usec = 0;
-        (void)id_set_render_list(&before, list, sizeof(list));
         if (o->room_bytes == 0)
                 (void)snprintf(danger, sizeof(danger),
                                "node%s %s %s nearly full (no more than the headroom of %.1f MiB is "
@@ -279,7 +279,7 @@ static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *po
         const NodeSet before = usable_by(i);
         const uint64_t n_free_before = i->binding.guard.n_free_huge;
         const bool several = id_set_count(&before) > 1;
-        char list[ID_SET_LIST_MAX], danger[ID_SET_LIST_MAX + 160];
+        char danger[ID_SET_LIST_MAX + 160];
         HugeShortage shortage;
         NodeSet mems = before, more;
         uint64_t n_free = 0;
@@ -293,12 +293,11 @@ static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *po
         if (!huge_room_lacks(b->placing, i, pools, &before, &shortage))
                 return n_free < n_free_before;
         i->binding.guard.rested_since_usec = 0;
-        (void)id_set_render_list(&before, list, sizeof(list));
         (void)snprintf(danger, sizeof(danger),
                        "node%s %s %s %" PRIu64 " free huge pages of %" PRIu64 " KiB, and %" PRIu64
                        " are reserved and may be touched",
-                       several ? "s" : "", list, several ? "have" : "has", shortage.n_free,
-                       shortage.page_bytes >> 10, shortage.n_wanted);
+                       several ? "s" : "", id_set_list(&before), several ? "have" : "has",
+                       shortage.n_free, shortage.page_bytes >> 10, shortage.n_wanted);
         if (i->policy->on_full != ON_FULL_WIDEN) {
                 guard_note_danger(b, i, REASON_HUGE_POOL, danger, danger,
                                   "it stays bound as it is (on_full: keep), and the kernel may end "
@@ -324,12 +323,11 @@ static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *po
                 return true;
         }
         i->binding.guard.for_pool = true;
-        (void)id_set_render_list(&more, list, sizeof(list));
         journal_log(&b->host->journal, LOG_WARNING,
                     &INSTANCE_FIELDS(i, .message_id = JOURNAL_WIDENED, .reason = REASON_HUGE_POOL),
                     "%s: %s: it may use memory of node%s %s as well, until there have been enough "
                     "for a minute",
-                    i->name, danger, id_set_count(&more) > 1 ? "s" : "", list);
+                    i->name, danger, id_set_count(&more) > 1 ? "s" : "", id_set_list(&more));
         guard_note_widened(b, i, &mems);
         return true;
 }
@@ -389,9 +387,16 @@ static uint64_t guard_attend(const Binder *b, Instance *i, const HugePools *pool
 uint64_t guard_tick(Binder *b, uint64_t now_usec) {
         const Topology *topology = &b->host->topology;
         _cleanup_huge_pools_ HugePools pools = { 0 };
-        uint64_t wait = limit_tick(b, now_usec);
+        uint64_t wait = INSTANCE_NEVER;
         NodeSet nodes = { 0 };
 
+        /* Limits also while the daemon is paused: lifting takes back what it did. */
+        REGISTRY_FOREACH(i, b->registry)
+        if (i->binding.limit.recent && i->n_members > 0 && host_obeys(b->host)) {
+                const uint64_t its = limit_attend(b, i, now_usec);
+
+                wait = its < wait ? its : wait;
+        }
         if (!host_enforces(b->host))
                 return wait; /* paused or stopping; the next reconcile watches it again */
         REGISTRY_FOREACH(i, b->registry) {

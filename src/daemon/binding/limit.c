@@ -101,8 +101,8 @@ static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         UndoChange change;
         int r;
 
-        l->answer = (Answer){ .binder = b, .instance = i };
-        r = undo_note_for_limit(b->undo, i, on_unit, &l->answer, &l->call.slot);
+        i->binding.answer = (Answer){ .binder = b, .instance = i };
+        r = undo_note_for_limit(b->undo, i, on_unit, &i->binding.answer, &l->call.slot);
         if (r <= 0)
                 return r;
         l->setting_bytes = bytes;
@@ -110,7 +110,7 @@ static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         r = undo_before(b->undo, i->undo.record, &change);
         if (r < 0)
                 return r;
-        l->call = (BackendCall){ .reply = on_set, .userdata = &l->answer };
+        l->call = (BackendCall){ .reply = on_set, .userdata = &i->binding.answer };
         r = backend_set_property(&b->host->backend, i->unit, UNIT_LIMIT,
                                  bytes == UINT64_MAX ? undo_property_before(&i->undo.record->limit)
                                                      : UNIT_BYTES(&bytes),
@@ -260,8 +260,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
 
 /* --- what is in force --- */
 
-/* The microseconds until the next reading. */
-static uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
+uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
         InstanceMemoryLimit *l = &i->binding.limit;
         _cleanup_groups_ BindingGroups open = GROUPS_NONE;
         LimitMemory *m = &l->memory;
@@ -317,20 +316,6 @@ static uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
         return verdict != GUARD_QUIET || limit < LIMIT_SMALL_BYTES || !m->has_brake
                        ? GUARD_FAST_INTERVAL_USEC
                        : GUARD_INTERVAL_USEC;
-}
-
-uint64_t limit_tick(const Binder *b, uint64_t now_usec) {
-        uint64_t wait = INSTANCE_NEVER;
-
-        REGISTRY_FOREACH(i, b->registry) {
-                uint64_t its;
-
-                if (!i->binding.limit.recent || i->n_members == 0 || !host_obeys(b->host))
-                        continue;
-                its = limit_attend(b, i, now_usec);
-                wait = its < wait ? its : wait;
-        }
-        return wait;
 }
 
 void limit_lift_all(const Binder *b) {

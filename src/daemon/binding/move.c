@@ -250,7 +250,6 @@ static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         const bool at_once = step_moves_at_once(i->binding.placement.migrate, i->memory_known);
         Migration *m = &i->binding.migration;
-        char nodes[ID_SET_LIST_MAX];
         Pressure pressure = { 0 };
         int r;
 
@@ -269,12 +268,12 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
                 m->begun_bytes = i->binding.outside_bytes;
                 m->logged = i->binding.outside_bytes >= MOVE_LOGGED_BYTES;
                 pace_init(&m->pace, pressure.recent);
-                (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
                 if (m->logged)
                         journal_log(&b->host->journal, LOG_INFO,
                                     &INSTANCE_FIELDS(i, .message_id = JOURNAL_MOVING),
                                     "%s: moving %.1f MiB to node %s, %s", i->name,
-                                    mib(i->binding.outside_bytes), nodes,
+                                    mib(i->binding.outside_bytes),
+                                    id_set_list(&i->binding.placement.nodes),
                                     at_once ? "at once" : "gently");
         }
         rate_init(&i->binding.rate, move_rate_in_force(i), now_usec);

@@ -52,11 +52,9 @@ static void reconcile_log_final(const Binder *b, const Instance *i, bool first, 
                                 .reason = v.code);
         static const char by_affinity[] = "; bound by affinity, because ";
         const char *why = i->binding.means.why;
-        char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
+        const Placement *p = &i->binding.placement;
         _cleanup_text_ Text how = { 0 };
 
-        (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
-        (void)id_set_render_list(&i->binding.placement.cpus, cpus, sizeof(cpus));
         if (first)
                 text_appendf(&how, ", %.1f s after tidbnumad saw it first",
                              i->binding.bind_seconds);
@@ -66,8 +64,9 @@ static void reconcile_log_final(const Binder *b, const Instance *i, bool first, 
         }
         if (v.state == INSTANCE_BOUND)
                 journal_log(&b->host->journal, LOG_INFO, &fields,
-                            "%s is bound to node %s (CPUs %s, memory %s)%s%s%s", i->name, nodes,
-                            cpus, verdict_memory_word(i->binding.placement.memory, v.memory_bound),
+                            "%s is bound to node %s (CPUs %s, memory %s)%s%s%s", i->name,
+                            id_set_list(&p->nodes), id_set_list(&p->cpus),
+                            verdict_memory_word(p->memory, v.memory_bound),
                             how.data ? how.data : "", why ? by_affinity : "", why ? why : "");
         else if (v.state == INSTANCE_PARTLY ||
                  v.state == INSTANCE_REFUSED) /* the guard logs `widened` */
@@ -75,42 +74,33 @@ static void reconcile_log_final(const Binder *b, const Instance *i, bool first, 
                             "%s %s node %s (CPUs %s, memory %s): %s%s%s", i->name,
                             v.state == INSTANCE_REFUSED ? "is not bound to"
                                                         : "is only partly bound to",
-                            nodes, v.cpu_bound ? "bound" : "not bound",
-                            verdict_memory_word(i->binding.placement.memory, v.memory_bound),
-                            v.reason, why ? by_affinity : "", why ? why : "");
+                            id_set_list(&p->nodes), v.cpu_bound ? "bound" : "not bound",
+                            verdict_memory_word(p->memory, v.memory_bound), v.reason,
+                            why ? by_affinity : "", why ? why : "");
 }
 
 /* Logs the step that would be next, where nothing may be changed. */
 static void reconcile_log_plan(const Binder *b, Instance *i, const Step *step) {
-        BackendKind kind = instance_backend(i, &b->host->backend);
-        bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
-        char list[ID_SET_LIST_MAX];
+        const BackendKind kind = instance_backend(i, &b->host->backend);
+        const bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
 
-        switch (step->kind) {
-        case STEP_SCOPE:
+        if (step->kind == STEP_SCOPE)
                 binding_set_failure(i, REASON_OBSERVE,
                                     "would move it to its own scope, which systemd stops together "
                                     "with its session");
-                break;
-        case STEP_SET_CPUS:
-                (void)id_set_render_list(&i->binding.placement.cpus, list, sizeof(list));
+        else if (step->kind == STEP_SET_CPUS)
                 binding_set_failure(i, REASON_OBSERVE,
                                     by_unit ? "would set AllowedCPUs=%s" : "would set CPUs %s",
-                                    list);
-                break;
-        case STEP_WIDEN:
-        case STEP_NARROW:
-                (void)id_set_render_list(&step->mems, list, sizeof(list));
+                                    id_set_list(&i->binding.placement.cpus));
+        else if (step->kind == STEP_WIDEN || step->kind == STEP_NARROW)
                 binding_set_failure(i, REASON_OBSERVE,
                                     by_unit ? "would set AllowedMemoryNodes=%s"
                                             : "would set memory nodes %s",
-                                    list);
-                break;
-        default:
+                                    id_set_list(&step->mems));
+        else
                 binding_set_failure(i, REASON_OBSERVE, "would move %s%.1f MiB",
                                     i->binding.fits ? "" : "what its nodes have room for of ",
                                     (double)i->binding.outside_bytes / (1 << 20));
-        }
         host_queue(b->host, HOST_WORK_PUBLISH);
 }
 

@@ -320,14 +320,12 @@ static int admin_read_file(const Undoing *undo, const char *path, Setting *cpus,
 static bool property_take(const Undoing *undo, const UndoRecord *record, UndoProperty *property,
                           const Setting *s) {
         const JournalFields fields = { .instance = record->instance };
-        char list[ID_SET_LIST_MAX];
 
         if (id_view_equal(undo_property_before(property), ID_VIEW(&s->set)) ||
             (property->origin == UNDO_RUNTIME && s->at_run_time))
                 return false;
         if (undo_property_set(property, ID_VIEW(&s->set), UNDO_PERSISTENT) < 0)
                 return false; /* at the next reload */
-        (void)id_set_render_list(&s->set, list, sizeof(list));
         if (id_set_is_empty(&s->set))
                 journal_log(&undo->host->journal, LOG_NOTICE, &fields,
                             "%s: no file of %s sets %s= any more: it is not bound within that any "
@@ -338,7 +336,7 @@ static bool property_take(const Undoing *undo, const UndoRecord *record, UndoPro
                             "%s: %s sets %s=%s, which systemd puts in force at each daemon-reload: "
                             "it is bound within that; systemctl revert %s removes what "
                             "set-property has set",
-                            record->instance, s->file, s->key, list, record->unit);
+                            record->instance, s->file, s->key, id_set_list(&s->set), record->unit);
         return true;
 }
 

@@ -58,11 +58,7 @@ int unit_new(Units *units, const char *name, Unit **ret) {
         u->reason = "";
         u->place.name = strdup(name);
         u->place.label = strndup(name, strlen(name) - strlen(".service"));
-        if (!u->place.name || !u->place.label) {
-                unit_free(u);
-                return -ENOMEM;
-        }
-        if (place_add_unit(units->placing, &u->place) < 0) {
+        if (!u->place.name || !u->place.label || place_add_unit(units->placing, &u->place) < 0) {
                 unit_free(u);
                 return -ENOMEM;
         }
@@ -112,18 +108,6 @@ int unit_watch(Unit *u) {
 
 /* --- writing --- */
 
-static void unit_log(const Unit *u, int priority, const UnitDesired *w, const char *message_id,
-                     const char *what, const char *more) {
-        const JournalFields fields = {
-                .message_id = message_id,
-                .instance = u->place.label,
-                .policy = w && w->policy ? w->policy->name : NULL,
-        };
-
-        journal_log(&u->units->host->journal, priority, &fields, "%s %s%s%s", u->place.name, what,
-                    *more ? "; " : "", more);
-}
-
 static bool is_wanted(const UnitDesired *w) {
         return !id_set_is_empty(&w->cpus) || w->limit_bytes > 0;
 }
@@ -150,35 +134,34 @@ static void unit_not_prepared(Unit *u, Reason code, int error, const char *messa
         host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
 
-static void unit_call_failed(Unit *u, int error, const char *message) {
-        unit_not_prepared(u, reason_of_error(error), error, message);
-}
-
 static void on_written(int error, const char *message, void *userdata) {
         Unit *u = userdata;
-        char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
         _cleanup_text_ Text what = { 0 };
+        bool cpus;
         UnitDesired w;
 
         u->call = sd_bus_slot_unref(u->call);
         unit_end_write(u, error >= 0);
         if (error < 0) {
-                unit_call_failed(u, error, message);
+                unit_not_prepared(u, reason_of_error(error), error, message);
                 return;
         }
         w = unit_desired_make(u);
         (void)memcpy(u->place.now, u->next, sizeof(u->next));
-        (void)id_set_render_list(&w.cpus, cpus, sizeof(cpus));
-        (void)id_set_render_list(&w.mems, mems, sizeof(mems));
-        text_append(&what, "is prepared for its next start: ");
-        if (cpus[0])
-                text_appendf(&what, "CPUs %s, memory nodes %s", cpus,
-                             mems[0] ? mems : "as they are");
+        cpus = !id_set_is_empty(&w.cpus);
+        if (cpus)
+                text_appendf(&what, "CPUs %s, memory nodes %s", id_set_list(&w.cpus),
+                             id_set_is_empty(&w.mems) ? "as they are" : id_set_list(&w.mems));
         if (w.limit_bytes > 0)
-                text_appendf(&what, "%smemory limit %.0f MiB", cpus[0] ? ", " : "",
+                text_appendf(&what, "%smemory limit %.0f MiB", cpus ? ", " : "",
                              (double)w.limit_bytes / (1 << 20));
         if (is_wanted(&w) && what.error == 0)
-                unit_log(u, LOG_INFO, &w, JOURNAL_PREPARED, what.data, w.reason);
+                journal_log(&u->units->host->journal, LOG_INFO,
+                            &(JournalFields){ .message_id = JOURNAL_PREPARED,
+                                              .instance = u->place.label,
+                                              .policy = w.policy->name },
+                            "%s is prepared for its next start: %s%s%s", u->place.name, what.data,
+                            *w.reason ? "; " : "", w.reason);
         unit_settle(u, &w);
         if (u->again)
                 unit_reconcile(u);
@@ -253,7 +236,7 @@ void unit_decide(Unit *u) {
         r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
         if (r < 0) {
                 unit_end_write(u, false);
-                unit_call_failed(u, r, "");
+                unit_not_prepared(u, reason_of_error(r), r, "");
         }
 }
 
@@ -272,10 +255,12 @@ void unit_scan(Unit *u) {
         host_queue(u->units->host, HOST_WORK_PLAN);
         u->state = "released";
         u->reason = "no process in it matched its policy";
-        unit_log(
-                u, LOG_WARNING, NULL, NULL,
-                "was prepared, but for a minute no process in it has matched its policy",
-                "its original CPUs and memory nodes are restored, until policies are loaded again");
+        journal_log(&u->units->host->journal, LOG_WARNING,
+                    &(JournalFields){ .instance = u->place.label },
+                    "%s was prepared, but for a minute no process in it has matched its policy; "
+                    "its original CPUs and memory nodes are restored, until policies are loaded "
+                    "again",
+                    u->place.name);
         undo_release_begin(u->units->undo, record, u->reason);
 }
 
@@ -301,7 +286,7 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
 
         u->call = sd_bus_slot_unref(u->call);
         if (error < 0) {
-                unit_call_failed(u, error, "");
+                unit_not_prepared(u, reason_of_error(error), error, "");
                 return;
         }
         failed = unit_start_note_read(u, read);
@@ -346,7 +331,7 @@ void unit_reconcile(Unit *u) {
                 return;
         r = bus_manager_read_unit(u->units->bus.bus, u->place.name, on_read, u, &u->call);
         if (r < 0)
-                unit_call_failed(u, r, "");
+                unit_not_prepared(u, reason_of_error(r), r, "");
 }
 
 void unit_set_state(Unit *u, const char *active_state) {
@@ -617,7 +602,7 @@ static bool start_is_young(const Unit *u) {
 }
 
 bool unit_start_is_watched(const Unit *u) {
-        return u->place.known && unit_is_prepared(u) && start_is_young(u);
+        return unit_is_prepared(u) && start_is_young(u);
 }
 
 static void start_note(Unit *u, uint64_t usec) {

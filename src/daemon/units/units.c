@@ -14,8 +14,9 @@ static size_t unit_list_position(const Units *units, const char *name) {
         return ARRAY_LOWER_BOUND(units->n_units, k, strcmp(units->units[k]->place.name, name) < 0);
 }
 
+/* `name` may be NULL. */
 static Unit *unit_list_find(const Units *units, const char *name) {
-        size_t i = unit_list_position(units, name);
+        const size_t i = name ? unit_list_position(units, name) : units->n_units;
 
         return i < units->n_units && strcmp(units->units[i]->place.name, name) == 0
                        ? units->units[i]
@@ -25,7 +26,6 @@ static Unit *unit_list_find(const Units *units, const char *name) {
 /* Adds a unit if a policy matches its name. NULL: no policy does, or there is no memory: the next
  * scan tries again. */
 static Unit *unit_list_get(Units *units, const char *name) {
-        const size_t at = unit_list_position(units, name);
         Unit *u = unit_list_find(units, name);
 
         if (u)
@@ -36,7 +36,8 @@ static Unit *unit_list_get(Units *units, const char *name) {
         if (ARRAY_RESERVE(units->units, units->allocated, units->n_units + 1) < 0 ||
             unit_new(units, name, &u) < 0)
                 return NULL;
-        (void)ARRAY_INSERT(units->units, units->n_units, units->allocated, at, &u);
+        (void)ARRAY_INSERT(units->units, units->n_units, units->allocated,
+                           unit_list_position(units, name), &u);
         if (unit_watch(u) < 0)
                 journal_log(&units->host->journal, LOG_DEBUG, NULL, "%s cannot be followed", name);
         return u;
@@ -191,7 +192,7 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
                          void *userdata) {
         char *globs[] = { (char *)name, NULL };
         Units *units = userdata;
-        Unit *u = name ? unit_list_find(units, name) : NULL;
+        Unit *u = unit_list_find(units, name);
 
         switch (event) {
         case BUS_EVENT_SUBSCRIBED:
@@ -252,15 +253,6 @@ static int on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
 
 /* --- called by a pass and by binding --- */
 
-static bool units_are_busy(const Units *units) {
-        if (!units->bus.bus || units->loss_logged)
-                return false;
-        for (size_t i = 0; i < units->n_units; i++)
-                if (units->units[i]->call)
-                        return true;
-        return !units->subscribed || units->n_lists > 0;
-}
-
 /* On a busy host a script, or the file of a unit, is there later than it is waited for: then it is
  * no matter of the next scan, or of the next daemon-reload. */
 static void on_script(_unused_ const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
@@ -318,11 +310,18 @@ bool units_are_starting(const Units *units) {
 }
 
 void units_follow_event(Units *units) {
+        bool busy;
+
         if (host_take(units->host, HOST_WORK_UNITS))
                 for (size_t i = 0; i < units->n_units; i++)
                         unit_note_release(units->units[i]);
         unit_list_settle(units);
-        units->starting = units->starting && units_are_busy(units);
+        if (!units->starting)
+                return;
+        busy = !units->subscribed || units->n_lists > 0;
+        for (size_t i = 0; i < units->n_units; i++)
+                busy |= units->units[i]->call != NULL;
+        units->starting = busy && units->bus.bus && !units->loss_logged;
 }
 
 void units_follow_plan(Units *units) {
@@ -403,14 +402,14 @@ void units_scan(Units *units) {
 
 bool units_did_narrow(const Units *units, const char *unit) {
         const UndoRecord *record =
-                unit && unit_list_find(units, unit) ? undo_of_unit(units->undo, unit) : NULL;
+                unit_list_find(units, unit) ? undo_of_unit(units->undo, unit) : NULL;
 
         return record && record->mems.noted && record->mems.ours.n > 0;
 }
 
 const char *units_start_refuses(const Units *units, const char *unit, const Placement *place,
                                 bool *ret_conflict) {
-        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        const Unit *u = unit_list_find(units, unit);
         const Topology *topology = &units->host->topology;
         NodeSet mems = { 0 };
         CpuSet cpus;
@@ -433,13 +432,13 @@ const char *units_start_refuses(const Units *units, const char *unit, const Plac
 }
 
 const StartLimits *units_start_limits(const Units *units, const char *unit) {
-        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        const Unit *u = unit_list_find(units, unit);
 
         return u && u->place.known ? &u->place.start : NULL;
 }
 
 bool units_is_reading(const Units *units, const char *unit) {
-        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        const Unit *u = unit_list_find(units, unit);
 
         if (u)
                 return !u->place.known && u->call;
@@ -447,20 +446,20 @@ bool units_is_reading(const Units *units, const char *unit) {
 }
 
 bool units_start_is_late(const Units *units, const char *unit) {
-        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        const Unit *u = unit_list_find(units, unit);
 
         return u && u->start_unread && u->start_hash == 0;
 }
 
 void units_note_shared(const Units *units, const char *unit, bool shared) {
-        Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        Unit *u = unit_list_find(units, unit);
 
         if (u)
                 u->shared = shared;
 }
 
 void units_note_huge(const Units *units, const char *unit, const HugeNeed *need, bool starting) {
-        Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        Unit *u = unit_list_find(units, unit);
 
         if (!u)
                 return;
@@ -472,13 +471,13 @@ void units_note_huge(const Units *units, const char *unit, const HugeNeed *need,
 }
 
 const HugeNeed *units_last_huge(const Units *units, const char *unit) {
-        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        const Unit *u = unit_list_find(units, unit);
 
         return u && u->place.facts.huge_known ? &u->place.facts.huge : NULL;
 }
 
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems) {
-        Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        Unit *u = unit_list_find(units, unit);
 
         if (u && !id_set_is_empty(&u->place.now[UNIT_MEMS]) && units_did_narrow(units, unit))
                 id_set_convert(mems, &u->place.now[UNIT_MEMS]);

@@ -210,9 +210,9 @@ void limit_observe(Instance *instance, int group_fd);
  * that is in force. */
 void limit_follow(const Binder *b, Instance *instance, uint64_t now_usec);
 
-/* Reads the groups that are watched, lifts limits in time, and ends that. Also while the daemon is
- * paused: lifting takes back what it did. Returns the microseconds until the next time. */
-uint64_t limit_tick(const Binder *b, uint64_t now_usec);
+/* Reads the group of an instance whose limit is watched, lifts the limit in time, and ends that.
+ * Returns the microseconds until the next time. */
+uint64_t limit_attend(const Binder *b, Instance *instance, uint64_t now_usec);
 
 /* When the daemon stops and keeps its bindings, nothing would lift a limit in time: lifts all, in
  * the kernel's files alone. A daemon that starts again sets them again. */

@@ -216,8 +216,7 @@ typedef struct InstanceMemoryLimit {
         uint64_t recent_bytes;      /* the limit by which they were made */
         uint64_t held_bytes;        /* at the last of them; 0: there is none */
         BackendCall call;           /* a read or a write of the property; in flight with a slot */
-        Answer answer;
-        uint64_t setting_bytes; /* by that write; UINT64_MAX: what it had before */
+        uint64_t setting_bytes;     /* by that write; UINT64_MAX: what it had before */
         Retry retry;
         bool lift_failed; /* logged */
 } InstanceMemoryLimit;
@@ -264,7 +263,7 @@ typedef struct InstanceBinding {
         char *failure;       /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
         BackendCall call;                 /* to the backend; in flight if it has a slot */
-        Answer answer;                    /* who gets the answer of `call` */
+        Answer answer;                    /* who gets the answer of `call`, or of the limit's */
         StepKind call_kind;               /* purpose of the last call */
         NodeSet call_mems;                /* nodes that the last call requested */
         uint64_t others_noted_until_usec; /* it waits for the records of others so long; 0: not */
