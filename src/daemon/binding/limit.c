@@ -163,13 +163,9 @@ static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t
         case LIMIT_SET_FILE:
                 r = limit_open_group(b, i, &open);
                 if (r >= 0) {
-                        const ProcHandle *process = i->members[0].handle;
-
-                        r = action == LIMIT_RECLAIM
-                                    ? backend_limit_brake(&b->host->backend, process, open.group_fd,
-                                                          l->wanted_bytes)
-                                    : backend_limit_write(&b->host->backend, process, open.group_fd,
-                                                          l->wanted_bytes);
+                        r = (action == LIMIT_RECLAIM ? backend_limit_brake : backend_limit_write)(
+                                &b->host->backend, i->members[0].handle, open.group_fd,
+                                l->wanted_bytes);
                         /* Not finished, or there is not yet so much clean page cache (v1). */
                         r = r == -ETIMEDOUT || r == -EBUSY ? -EAGAIN : r;
                 }

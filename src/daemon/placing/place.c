@@ -17,25 +17,11 @@
 /* Time for which the CPU time that an instance has used is not read again. */
 #define CPUS_USED_USEC (UINT64_C(10) * 1000 * 1000)
 
-/* Everything that is planned, but for instances that await their storage, and the instance or unit
- * of each entry. */
+/* Whom an entry of the planner's input is for. */
 typedef struct PlaceEntry {
         Instance *instance; /* or */
         PlannedUnit *unit;
 } PlaceEntry;
-
-typedef struct PlaceInput {
-        PlacementInstance *instances; /* owned, as the next */
-        PlaceEntry *entries;          /* at the same index as `instances` */
-        size_t n;
-} PlaceInput;
-
-static void place_input_done(PlaceInput *input) {
-        free(input->instances);
-        free(input->entries);
-        *input = (PlaceInput){ 0 };
-}
-#define _cleanup_place_input_ _cleanup_(place_input_done)
 
 static PlannedUnit *place_find_unit(const Placing *placing, const char *name) {
         for (size_t i = 0; i < placing->n_units; i++)
@@ -67,10 +53,7 @@ static NodeSet adopt(const Placing *placing, const CpuSet *cpus, const CpuSet *a
 /* Explicit nodes are not chosen among those that the admin has set on the unit, but reduced to
  * them. */
 static bool is_explicit(const Instance *i) {
-        const Place *place = &i->policy->place;
-
-        return (!place->count_is_set && !id_set_is_empty(&place->nodes)) ||
-               match_instance(i->policy, i->unit, i->ports, i->n_ports);
+        return placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports);
 }
 
 void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
@@ -154,15 +137,11 @@ static bool place_input_fill_unit(const Placing *placing, PlannedUnit *u, Placem
         *ret = placement_instance_of(&u->facts, &placing->host->topology, false);
         if (u->planned.again)
                 return true;
-        if (u->planned.known)
-                ret->in_force = u->planned.placement.nodes;
-        else if (!id_set_is_empty(&u->now[UNIT_CPUS])) {
-                id_set_convert(&u->now[UNIT_CPUS], &cpus);
-                ret->in_force = adopt(placing, &cpus, &u->facts.allowed_cpus);
-        } else { /* where its own start will put it */
+        id_set_convert(&u->now[UNIT_CPUS], &cpus);
+        if (id_set_is_empty(&cpus)) /* where its own start will put it */
                 cpus = start_limits_cpus(&u->start, &placing->host->topology);
-                ret->in_force = adopt(placing, &cpus, &u->facts.allowed_cpus);
-        }
+        ret->in_force = u->planned.known ? u->planned.placement.nodes
+                                         : adopt(placing, &cpus, &u->facts.allowed_cpus);
         return true;
 }
 
@@ -235,7 +214,9 @@ static bool assignment_take(const Placing *placing, Assignment *p, const Placeme
         return changed;
 }
 
-static void plan_carry_out(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
+/* `entries` has an entry for each instance of the input. */
+static void plan_carry_out(Placing *placing, const PlacementInput *in, const PlaceEntry *entries,
+                           const PlacementPlan *plan) {
         const Host *h = placing->host;
         /* Of each node, as the guard keeps it free. NULL: not known, or there is no memory. */
         _cleanup_free_ uint64_t *headrooms =
@@ -250,11 +231,11 @@ static void plan_carry_out(Placing *placing, const PlaceInput *in, const Placeme
          * would size itself by it. */
         REGISTRY_FOREACH(i, placing->registry)
         may_rise = may_rise && !place_awaits_storage(placing, i);
-        for (size_t k = 0; k < in->n; k++) {
-                const PlaceEntry *e = &in->entries[k];
+        for (size_t k = 0; k < in->n_instances; k++) {
+                const PlaceEntry *e = &entries[k];
                 Assignment *p = e->instance ? &e->instance->planned : &e->unit->planned;
                 const uint64_t limit = limit_wanted_bytes(&h->topology, headrooms, in->instances,
-                                                          plan->choices, in->n, k);
+                                                          plan->choices, in->n_instances, k);
                 PlannedUnit *unit;
                 bool changed = assignment_take(placing, p, &in->instances[k], &plan->choices[k]);
 
@@ -296,11 +277,13 @@ static PlacementInput input_of(const Placing *placing, const PolicySet *policies
 
 static int plan_refresh(Placing *placing) {
         const size_t n_max = placing->registry->n_instances + placing->n_units;
-        _cleanup_place_input_ PlaceInput in = { 0 };
+        _cleanup_free_ PlacementInstance *instances = NULL;
+        _cleanup_free_ PlaceEntry *entries = NULL;
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         _cleanup_free_ NodeUse *uses = NULL;
         const Host *h = placing->host;
         PlacementInput input;
+        size_t n = 0;
         int r;
 
         if (!(placing->host->queued & HOST_WORK_PLAN))
@@ -312,32 +295,33 @@ static int plan_refresh(Placing *placing) {
         input = input_of(placing, &placing->host->policies);
         placing->reserved = placement_reserved(&input);
         placing->reserved_cpus = placement_reserved_cpus(&input);
-        in.instances = calloc(n_max + 1, sizeof(*in.instances));
-        in.entries = calloc(n_max + 1, sizeof(*in.entries));
-        if (!in.instances || !in.entries)
+        instances = calloc(n_max + 1, sizeof(*instances));
+        entries = calloc(n_max + 1, sizeof(*entries));
+        if (!instances || !entries)
                 return -ENOMEM;
+        /* Everything that is planned, but for instances that await their storage. */
         REGISTRY_FOREACH(instance, placing->registry) {
                 if (place_awaits_storage(placing, instance))
                         continue;
-                place_input_fill(placing, instance, &in.instances[in.n]);
-                in.entries[in.n++].instance = instance;
+                place_input_fill(placing, instance, &instances[n]);
+                entries[n++].instance = instance;
         }
         for (size_t i = 0; i < placing->n_units; i++)
-                if (place_input_fill_unit(placing, placing->units[i], &in.instances[in.n]))
-                        in.entries[in.n++].unit = placing->units[i];
+                if (place_input_fill_unit(placing, placing->units[i], &instances[n]))
+                        entries[n++].unit = placing->units[i];
         placing->left_known =
                 h->high_watermark_bytes &&
                 node_use_load(&h->sysroot, &h->topology, h->high_watermark_bytes, &uses) >= 0;
         if (placing->left_known)
-                placement_fill_free(&h->topology, uses, in.instances, in.n, placing->left_bytes);
+                placement_fill_free(&h->topology, uses, instances, n, placing->left_bytes);
         input.free_bytes = placing->left_known ? placing->left_bytes : NULL;
-        input.instances = in.instances;
-        input.n_instances = in.n;
+        input.instances = instances;
+        input.n_instances = n;
         r = placement_plan_build(&input, &plan);
         if (r < 0)
                 return r;
         (void)host_take(placing->host, HOST_WORK_PLAN);
-        plan_carry_out(placing, &in, &plan);
+        plan_carry_out(placing, &input, entries, &plan);
         host_queue(placing->host, HOST_WORK_OWNERS);
         host_queue(placing->host, HOST_WORK_PUBLISH);
         return 0;
@@ -359,8 +343,7 @@ int place_ensure(Placing *placing, Instance *i) {
                 return -EAGAIN;
         if (!i->planned.known)
                 host_queue(placing->host, HOST_WORK_PLAN); /* the last plan may have left it out */
-        if (placing->host->ready &&
-            placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports)) {
+        if (placing->host->ready && is_explicit(i)) {
                 input = input_of(placing, &placing->host->policies);
                 place_input_fill(placing, i, &in);
                 input.instances = &in;

@@ -25,12 +25,11 @@ static const BackendKind ORDER[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_A
 
 /* --- the list --- */
 
-static UndoRelease *undo_release_free(UndoRelease *r) {
+static void release_free(UndoRelease *r) {
         sd_bus_slot_unref(r->call.slot);
         undo_restore_done(&r->restore);
         free(r->failure);
         free(r);
-        return NULL;
 }
 
 static void release_take_out(Undoing *undo, const UndoRelease *release) {
@@ -129,7 +128,7 @@ static void release_failed(UndoRelease *r, int error, const char *message) {
         release_begin(r, record);
         if (undo->host->stopping && r->retry.failures >= STOP_TRIES) {
                 release_take_out(undo, r);
-                undo_release_free(r);
+                release_free(r);
         }
 }
 
@@ -231,18 +230,19 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
                 record->instance, r->why, shortfall ? "; " : "", shortfall ? shortfall : "");
         undo_reset(undo, record);
         host_queue(undo->host, HOST_WORK_TIDY | HOST_WORK_UNITS | HOST_WORK_PUBLISH);
-        undo_release_free(r);
+        release_free(r);
 }
 
 /* --- all of them --- */
 
 void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
         /* From the end, because a completed release is replaced by the last one in the list. */
-        for (size_t i = undo->releases.n; i > 0; i--)
-                if (i <= undo->releases.n && release_is_allowed(undo->releases.list[i - 1]) &&
-                    !undo->releases.list[i - 1]->call.slot &&
-                    undo->releases.list[i - 1]->retry.due_usec <= now_usec)
-                        release_carry_on(undo->releases.list[i - 1], now_usec);
+        for (size_t i = undo->releases.n; i > 0; i--) {
+                UndoRelease *r = i <= undo->releases.n ? undo->releases.list[i - 1] : NULL;
+
+                if (r && release_is_allowed(r) && !r->call.slot && r->retry.due_usec <= now_usec)
+                        release_carry_on(r, now_usec);
+        }
         releases_schedule(undo);
         if (!undo_release_is_stopping(undo) ||
             (undo->releases.n > 0 && now_usec < undo->releases.stop_usec))
@@ -269,7 +269,7 @@ int undo_release_start(Undoing *undo) {
 
 void undo_release_done(Undoing *undo) {
         for (size_t i = 0; i < undo->releases.n; i++)
-                undo_release_free(undo->releases.list[i]);
+                release_free(undo->releases.list[i]);
         free(undo->releases.list);
         sd_event_source_unref(undo->releases.timer);
         undo->releases = (UndoReleases){ 0 };

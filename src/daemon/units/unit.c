@@ -481,6 +481,9 @@ UnitDesired unit_desired_make(const Unit *u) {
 /* Files that a command line may name, of which few are scripts. */
 enum { FILES_MAX = 8 };
 
+/* A start that ends sooner is taken for one that its preparation prevents. */
+#define UNIT_START_USEC (UINT64_C(60) * 1000 * 1000)
+
 #define WORD_ENDS " \t\n;'\""
 
 static const char revoked[] = "it failed or was started again within a minute of a prepared start, "
@@ -508,82 +511,71 @@ static void hash_file(uint64_t *hash, const char *path) {
         hash_text(hash, text);
 }
 
-typedef struct Start {
-        Host *host;
-        StartLimits limits;
-        uint64_t hash;
-        char *files[FILES_MAX]; /* that were asked for; owned */
-        size_t n_files;
-        bool unread;
-        bool late; /* an answer is not there yet */
-} Start;
-
-/* While one of several answers is late the others are kept, or all of them would never be there at
- * once. */
-static void start_done(Start *start) {
-        for (size_t i = 0; i < start->n_files; i++) {
-                if (!start->late)
-                        worker_forget_script(start->host->workers, &start->host->sysroot,
-                                             start->files[i]);
-                free(start->files[i]);
-        }
-}
-
 void unit_start_note(Unit *u, const BusUnit *read) {
         Host *host = u->units->host;
-        _cleanup_(start_done)
-                Start start = { .host = host, .hash = UINT64_C(14695981039346656037) };
+        StartLimits limits = { 0 };
+        uint64_t hash = UINT64_C(14695981039346656037);
+        char *files[FILES_MAX]; /* that were asked for; owned */
+        size_t n_files = 0;
+        bool unread = false, late = false; /* late: an answer is not there yet */
 
-        start_limits_add_affinity(&start.limits, &read->affinity);
-        start_limits_add_numa(&start.limits, &host->topology, read->numa_policy, &read->numa_mask,
+        start_limits_add_affinity(&limits, &read->affinity);
+        start_limits_add_numa(&limits, &host->topology, read->numa_policy, &read->numa_mask,
                               read->affinity_from_numa);
-        start_limits_add_command(&start.limits, read->exec, read->n_exec);
+        start_limits_add_command(&limits, read->exec, read->n_exec);
         for (size_t i = 0; i < read->n_exec; i++) {
                 _cleanup_free_ char *copy = strdup(read->exec[i]);
                 char *rest = NULL;
 
-                hash_text(&start.hash, read->exec[i]);
+                hash_text(&hash, read->exec[i]);
                 /* `/bin/bash -c '/data/tidb-4000/scripts/run_tidb.sh'`: a path may be a word, or in
                  * one. */
                 for (char *path = copy ? strtok_r(copy, WORD_ENDS, &rest) : NULL; path;
                      path = strtok_r(NULL, WORD_ENDS, &rest)) {
                         _cleanup_free_ char *text = NULL;
-                        int r = start.n_files < FILES_MAX ? -ENOMEM : -E2BIG;
+                        int r = n_files < FILES_MAX ? -ENOMEM : -E2BIG;
                         char *file;
 
                         if (path[0] != '/')
                                 continue;
-                        file = start.n_files < FILES_MAX ? strdup(path) : NULL;
+                        file = n_files < FILES_MAX ? strdup(path) : NULL;
                         if (file) {
-                                start.files[start.n_files++] = file;
+                                files[n_files++] = file;
                                 r = worker_read_script(host->workers, &host->sysroot, path, false,
                                                        &text);
                         }
                         if (r >= 0) {
-                                hash_text(&start.hash, text);
-                                start_limits_add_script(&start.limits, text);
+                                hash_text(&hash, text);
+                                start_limits_add_script(&limits, text);
                         } else if (r != -ENOEXEC && r != -ENOENT && r != -ENOTDIR && r != -EINVAL) {
-                                start_limits_add_unreadable(&start.limits);
-                                start.unread |= r != -E2BIG;
-                                start.late |= r == -ETIME;
+                                start_limits_add_unreadable(&limits);
+                                unread |= r != -E2BIG;
+                                late |= r == -ETIME;
                         }
                 }
         }
-        hash_file(&start.hash, read->fragment);
+        hash_file(&hash, read->fragment);
         /* Those of `systemctl set-property`, and ours, are not about its start. */
         for (size_t i = 0; i < read->n_drop_ins; i++)
                 if (!strstr(read->drop_ins[i], "/system.control/"))
-                        hash_file(&start.hash, read->drop_ins[i]);
-        u->start_unread = start.unread;
-        if (start.unread && u->start_hash != 0)
+                        hash_file(&hash, read->drop_ins[i]);
+        /* While one of several answers is late the others are kept, or all of them would never be
+         * there at once. */
+        for (size_t i = 0; i < n_files; i++) {
+                if (!late)
+                        worker_forget_script(host->workers, &host->sysroot, files[i]);
+                free(files[i]);
+        }
+        u->start_unread = unread;
+        if (unread && u->start_hash != 0)
                 return; /* what was read before still holds, as far as is known */
-        if (!start.late && start.hash != u->start_hash)
+        if (!late && hash != u->start_hash)
                 unit_start_forgive(u);
-        if (!start.late)
-                u->start_hash = start.hash;
-        if (!start_limits_equal(&start.limits, &u->place.start))
+        if (!late)
+                u->start_hash = hash;
+        if (!start_limits_equal(&limits, &u->place.start))
                 host_queue(host, HOST_WORK_PLAN);
-        u->place.start = start.limits;
+        u->place.start = limits;
 }
 
 /* --- how it went --- */

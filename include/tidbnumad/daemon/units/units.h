@@ -184,9 +184,6 @@ UnitDesired unit_desired_make(const Unit *unit);
 
 /* The start of a unit: what it asks for itself, and how it went with what was prepared. */
 
-/* A start that ends sooner is taken for one that its preparation prevents. */
-#define UNIT_START_USEC (UINT64_C(60) * 1000 * 1000)
-
 /* Notes what the start asks for: from the properties of the unit and the script of its ExecStart=.
  * A unit that has changed since its preparation was taken back is prepared again. A script that
  * does not answer now changes nothing, and `start_unread` asks for another read. */
