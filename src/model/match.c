@@ -246,33 +246,31 @@ static bool user_holds(const PolicyMatch *match, bool uid_known, uid_t uid) {
         return !match->user || (match->uid_known && uid_known && match->uid == uid);
 }
 
-static const NodeSet *nodes_of(const Policy *policy, const char *unit) {
+/* Nodes that are not weighed against anything, or NULL. */
+static const NodeSet *explicit_nodes(const Policy *policy, const char *unit) {
         for (size_t i = 0; i < policy->n_instances; i++)
                 if (unit_matches(policy->instances[i].match.unit, unit))
                         return &policy->instances[i].nodes;
-        return &policy->place.nodes;
-}
-
-/* Nodes that are not weighed against anything. */
-static bool has_explicit_nodes(const Policy *policy, const char *unit) {
-        return nodes_of(policy, unit) != &policy->place.nodes ||
-               (!policy->place.count_is_set && !id_set_is_empty(&policy->place.nodes));
+        return !policy->place.count_is_set && !id_set_is_empty(&policy->place.nodes)
+                       ? &policy->place.nodes
+                       : NULL;
 }
 
 static const char *find_doubt(const PolicySet *policies, const Policy *chosen, const char *unit,
                               bool uid_known, uid_t uid) {
+        const NodeSet *own_nodes = explicit_nodes(chosen, unit);
         const PolicyMatch *own = &chosen->match;
 
         for (size_t i = 0; i < policies->n_policies; i++) {
                 const Policy *p = &policies->policies[i];
+                const NodeSet *nodes = explicit_nodes(p, unit);
                 const char *exe = p->match.exe;
                 bool overlap, covered;
 
                 if (p == chosen || !unit_matches(p->match.unit, unit) ||
                     !user_holds(&p->match, uid_known, uid) ||
-                    (p->memory == chosen->memory && has_explicit_nodes(p, unit) &&
-                     has_explicit_nodes(chosen, unit) &&
-                     id_set_equal(nodes_of(p, unit), nodes_of(chosen, unit))))
+                    (p->memory == chosen->memory && nodes && own_nodes &&
+                     id_set_equal(nodes, own_nodes)))
                         continue;
                 /* Could one executable match both? Where that is not clear, it could. */
                 overlap = !exe || !own->exe || (exe[0] == '/' && own->exe[0] == '/') ||

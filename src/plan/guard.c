@@ -35,16 +35,6 @@ uint64_t fit_left_bytes(const NodeUse *use, uint64_t held_bytes) {
         return left < use->total_bytes ? left : use->total_bytes;
 }
 
-uint64_t fit_need_bytes(const NodeMemory *by_node, size_t n_nodes, uint64_t limit_bytes) {
-        uint64_t bytes = 0;
-
-        if (limit_bytes > 0)
-                return limit_bytes;
-        for (size_t i = 0; by_node && i < n_nodes; i++)
-                bytes += node_memory_held(&by_node[i]);
-        return bytes;
-}
-
 bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes, uint64_t *ret_missing_bytes) {
         uint64_t room = 0;
 

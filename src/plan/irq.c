@@ -1,7 +1,6 @@
 /* The plan of interrupts: which entry counts for a device, which CPUs serve it, which queue gets
  * which of them, what is sent to irqbalance. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -23,24 +22,6 @@ typedef struct IrqPool {
         IrqReason reason;
         CpuSet cpus; /* empty where `reason` does not steer */
 } IrqPool;
-
-static IrqCpus irq_cpus_divide(const IrqPlanInput *input) {
-        IrqCpus cpus = { .online = topology_cpus(input->topology) };
-
-        for (size_t i = 0; i < input->n_owners; i++) {
-                id_set_union(&cpus.owned, &input->owners[i].cpus);
-                if (!input->owners[i].shared)
-                        id_set_union(&cpus.exclusive, &input->owners[i].cpus);
-        }
-        cpus.isolated = topology_withheld_cpus(input->topology);
-        id_set_intersect(&cpus.owned, &cpus.online);
-        id_set_intersect(&cpus.exclusive, &cpus.online);
-        id_set_intersect(&cpus.isolated, &cpus.online);
-        cpus.free = cpus.online;
-        id_set_subtract(&cpus.free, &cpus.owned);
-        id_set_subtract(&cpus.free, &cpus.isolated);
-        return cpus;
-}
 
 static IrqPool pool_left(IrqReason reason) {
         return (IrqPool){ .steer = STEER_LEAVE, .reason = reason };
@@ -111,6 +92,7 @@ static IrqPool pool_choose(const IrqPlanInput *input, const IrqCpus *cpus, const
         const CpuSet local = node ? node->cpus : (CpuSet){ 0 },
                      own = id_set_and(&local, &input->reserved_cpus);
         CpuSet reserved = topology_cpus_of(input->topology, &input->reserved), listed;
+        IrqSteer steer;
 
         /* CPUs that are reserved at the device's own node serve it alone: those at other nodes are
          * reserved for the cards there. Without such ones all that are reserved serve it. */
@@ -121,28 +103,25 @@ static IrqPool pool_choose(const IrqPlanInput *input, const IrqCpus *cpus, const
                 return pool_left(IRQ_REASON_OTHER_NETNS);
         if (!policy)
                 return pool_left(IRQ_REASON_NO_ENTRY);
-        if (policy->steer == STEER_LEAVE)
+        steer = policy->steer;
+        if (steer == STEER_LEAVE)
                 return pool_left(IRQ_REASON_POLICY);
         if (device->bundle)
                 return pool_left(IRQ_REASON_BUNDLE);
         if (device->n_vectors == 0)
                 return pool_left(IRQ_REASON_NO_VECTORS);
-        switch (policy->steer) {
-        case STEER_AUTO:
+        if (steer == STEER_AUTO) {
                 /* R11. A device without a speed of its own, and a card without a link, count as
                  * slow. */
                 if (!id_set_intersects(&input->reserved_cpus, &cpus->free) &&
                     input->host->irqbalance.pid > 0 && policy->irqbalance == IRQBALANCE_COOPERATE &&
                     device->speed_mbps < IRQ_PLACE_SPEED_MBPS)
                         return pool_left(IRQ_REASON_IRQBALANCE);
-                if (!id_set_intersects(&reserved, &cpus->free) &&
-                    !id_set_intersects(&local, &cpus->free))
-                        return pool_away(input, cpus, device);
-                if (!id_set_intersects(&reserved, &cpus->free))
-                        return pool_within(cpus, STEER_LOCAL, &local, IRQ_REASON_LOCAL,
-                                           IRQ_REASON_NODE_UNKNOWN);
-                return pool_within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
-                                   IRQ_REASON_NOTHING_RESERVED);
+                steer = id_set_intersects(&reserved, &cpus->free) ? STEER_RESERVED
+                        : id_set_intersects(&local, &cpus->free)  ? STEER_LOCAL
+                                                                  : STEER_AWAY;
+        }
+        switch (steer) {
         case STEER_RESERVED:
                 return pool_within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
                                    IRQ_REASON_NOTHING_RESERVED);
@@ -158,6 +137,7 @@ static IrqPool pool_choose(const IrqPlanInput *input, const IrqCpus *cpus, const
                 return (IrqPool){ .steer = STEER_CPUS,
                                   .reason = IRQ_REASON_LISTED,
                                   .cpus = listed };
+        case STEER_AUTO:
         case STEER_LEAVE:
                 break;
         }
@@ -381,13 +361,6 @@ static int device_build_rps(const Topology *topology, IrqPlanDevice *device) {
 
 /* --- the plan --- */
 
-static bool any_glob(const WordList *globs, const char *name) {
-        for (size_t i = 0; name && i < globs->n_words; i++)
-                if (fnmatch(globs->words[i], name, 0) == 0)
-                        return true;
-        return false;
-}
-
 const IrqPolicy *irq_policy_find(const IrqPolicy *policies, size_t n_policies,
                                  const IrqDevice *device) {
         for (size_t k = 0; k < n_policies; k++) {
@@ -398,10 +371,10 @@ const IrqPolicy *irq_policy_find(const IrqPolicy *policies, size_t n_policies,
                                 return policy;
                 /* In another namespace its name is not known. */
                 if (device->kind == IRQ_DEVICE_NET && !device->in_other_netns &&
-                    (any_glob(&policy->net, device->name) ||
-                     any_glob(&policy->net, device->master)))
+                    word_list_names(&policy->net, device->name, device->master))
                         return policy;
-                if (device->kind == IRQ_DEVICE_NVME && any_glob(&policy->nvme, device->name))
+                if (device->kind == IRQ_DEVICE_NVME &&
+                    word_list_names(&policy->nvme, device->name, NULL))
                         return policy;
         }
         return NULL;
@@ -451,7 +424,8 @@ static int plan_build_balance(const IrqCpus *cpus, IrqPlan *plan) {
 }
 
 int irq_plan_build(const IrqPlanInput *input, IrqPlan *ret) {
-        const IrqCpus cpus = irq_cpus_divide(input);
+        IrqCpus cpus = { .online = topology_cpus(input->topology),
+                         .isolated = topology_withheld_cpus(input->topology) };
         _cleanup_irq_plan_ IrqPlan plan = {
                 .devices = calloc(input->host->n_devices + 1, sizeof(*plan.devices)),
         };
@@ -459,6 +433,16 @@ int irq_plan_build(const IrqPlanInput *input, IrqPlan *ret) {
         if (!plan.devices)
                 return -ENOMEM;
         plan.n_devices = input->host->n_devices;
+        for (size_t i = 0; i < input->n_owners; i++) {
+                id_set_union(&cpus.owned, &input->owners[i].cpus);
+                if (!input->owners[i].shared)
+                        id_set_union(&cpus.exclusive, &input->owners[i].cpus);
+        }
+        id_set_intersect(&cpus.owned, &cpus.online);
+        id_set_intersect(&cpus.exclusive, &cpus.online);
+        id_set_intersect(&cpus.isolated, &cpus.online);
+        cpus.free = id_set_minus(&cpus.online, &cpus.owned);
+        id_set_subtract(&cpus.free, &cpus.isolated);
         for (size_t i = 0; i < plan.n_devices; i++) {
                 const IrqDevice *of = &input->host->devices[i];
                 const IrqPolicy *policy = irq_policy_find(input->policies, input->n_policies, of);

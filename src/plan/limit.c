@@ -90,15 +90,11 @@ static LimitStep limit_step(LimitAction action, LimitState state) {
         return (LimitStep){ .action = action, .state = state };
 }
 
-static bool has_brake(const LimitInput *in) {
-        const LimitMemory *m = in->memory;
-
-        /* A smaller one of the admin's does as well. */
-        return !m->has_brake || m->brake_bytes <= limit_brake_bytes(in->wanted_bytes);
-}
-
 LimitStep limit_next(const LimitInput *in) {
         const LimitMemory *m = in->memory;
+        /* A smaller one of the admin's does as well. */
+        const bool has_brake =
+                m && (!m->has_brake || m->brake_bytes <= limit_brake_bytes(in->wanted_bytes));
         /* Also a lifted one: the property has it. */
         const LimitAction undo =
                 in->ours_bytes > 0 && in->may_change ? LIMIT_TAKE_BACK : LIMIT_DO_NOTHING;
@@ -125,9 +121,8 @@ LimitStep limit_next(const LimitInput *in) {
             in->ours_bytes == in->wanted_bytes) {
                 const LimitState state = in->before_start ? LIMIT_SET : LIMIT_NEXT_START;
 
-                return limit_step(has_brake(in) || !in->may_change || !in->guarded
-                                          ? LIMIT_DO_NOTHING
-                                          : LIMIT_RECLAIM,
+                return limit_step(has_brake || !in->may_change || !in->guarded ? LIMIT_DO_NOTHING
+                                                                               : LIMIT_RECLAIM,
                                   state);
         }
         /* Under such a limit it would have to reclaim at once. */

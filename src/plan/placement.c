@@ -217,7 +217,12 @@ PlacementInput placement_input_of(const Topology *topology, const HostPolicy *ho
 PlacementInstance placement_instance_of(const InstanceFacts *f, const Topology *topology,
                                         bool limit_is_ours) {
         const NodeMemory *by_node = f->memory_known ? f->by_node : NULL;
+        uint64_t need_bytes = limit_is_ours ? 0 : f->limit_bytes;
 
+        /* Without a limit it needs what it holds. */
+        if (need_bytes == 0)
+                for (size_t i = 0; by_node && i < topology->n_nodes; i++)
+                        need_bytes += node_memory_held(&by_node[i]);
         return (PlacementInstance){
                 .name = f->name,
                 .policy = f->policy,
@@ -229,8 +234,7 @@ PlacementInstance placement_instance_of(const InstanceFacts *f, const Topology *
                 .allowed_by = f->allowed_by,
                 .device_nodes = f->storage_nodes,
                 .by_node = by_node,
-                .need_bytes = fit_need_bytes(by_node, topology->n_nodes,
-                                             limit_is_ours ? 0 : f->limit_bytes),
+                .need_bytes = need_bytes,
                 /* Of others nothing depends on it: their memory nodes stay wide. */
                 .huge = f->huge_known && f->policy->memory == MEMORY_BIND ? &f->huge : NULL,
                 .exe = f->exe,

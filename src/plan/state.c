@@ -78,31 +78,18 @@ Transition state_next(InstanceState state, InstanceEvent event) {
 }
 
 InstanceEvent state_event(StepKind step, bool may_change, bool released) {
-        switch (step) {
-        case STEP_WATCH:
-                return released ? EVENT_RELEASE : EVENT_WATCH;
-        case STEP_REFUSE:
-                return EVENT_REFUSE;
-        case STEP_DONE:
-                return EVENT_DONE;
-        case STEP_WIDENED:
-                return EVENT_WIDENED;
-        case STEP_PARTLY:
-                return EVENT_PARTLY;
-        case STEP_SCOPE:
-        case STEP_SET_CPUS:
-                return may_change ? EVENT_SET_CPUS : EVENT_PLAN;
-        case STEP_WIDEN:
-        case STEP_NARROW:
-                return may_change ? EVENT_SET_MEMS : EVENT_PLAN;
-        case STEP_PULL:
-                return may_change ? EVENT_PULL : EVENT_PLAN;
-        case STEP_SWEEP:
-                return may_change ? EVENT_SWEEP : EVENT_PLAN;
-        case STEP_SETTLE:
-                return may_change ? EVENT_SETTLE : EVENT_PLAN;
-        }
-        return EVENT_REFUSE;
+        static const InstanceEvent events[] = {
+                [STEP_WATCH] = EVENT_WATCH,     [STEP_REFUSE] = EVENT_REFUSE,
+                [STEP_SCOPE] = EVENT_SET_CPUS,  [STEP_SET_CPUS] = EVENT_SET_CPUS,
+                [STEP_WIDEN] = EVENT_SET_MEMS,  [STEP_PULL] = EVENT_PULL,
+                [STEP_NARROW] = EVENT_SET_MEMS, [STEP_SWEEP] = EVENT_SWEEP,
+                [STEP_SETTLE] = EVENT_SETTLE,   [STEP_DONE] = EVENT_DONE,
+                [STEP_WIDENED] = EVENT_WIDENED, [STEP_PARTLY] = EVENT_PARTLY,
+        };
+
+        if (!may_change && !step_is_final(step))
+                return EVENT_PLAN;
+        return step == STEP_WATCH && released ? EVENT_RELEASE : events[step];
 }
 
 static const char *const event_words[N_INSTANCE_EVENTS] = {
@@ -220,13 +207,7 @@ Verdict verdict_of(const VerdictInput *in) {
 }
 
 const char *verdict_memory_word(MemoryMode mode, bool memory_bound) {
-        switch (mode) {
-        case MEMORY_NONE:
+        if (mode == MEMORY_NONE)
                 return "left alone";
-        case MEMORY_PREFERRED:
-                return memory_bound ? "preferred" : "not bound";
-        case MEMORY_BIND:
-                return memory_bound ? "bound" : "not bound";
-        }
-        return "";
+        return !memory_bound ? "not bound" : mode == MEMORY_BIND ? "bound" : "preferred";
 }

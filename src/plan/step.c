@@ -2,17 +2,14 @@
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/base/cleanup.h"
 
-const char *bind_method_to_string(BindMethod method) {
-        static const char *const words[] = {
-                [METHOD_NONE] = "",
-                [METHOD_UNIT] = "unit",
-                [METHOD_SCOPE] = "scope",
-                [METHOD_DIRECTORY] = "cgroup1",
-                [METHOD_AFFINITY] = "affinity",
-        };
-
-        return (size_t)method < ELEMENTSOF(words) ? words[method] : "";
-}
+static const char *const bind_method_strings[] = {
+        [METHOD_NONE] = "",
+        [METHOD_UNIT] = "unit",
+        [METHOD_SCOPE] = "scope",
+        [METHOD_DIRECTORY] = "cgroup1",
+        [METHOD_AFFINITY] = "affinity",
+};
+DEFINE_STRING_TABLE(bind_method_to_string, BindMethod, bind_method_strings)
 
 bool bind_method_stays_in_group(BindMethod method, const Policy *policy) {
         return policy->backend == POLICY_BACKEND_AFFINITY || method == METHOD_AFFINITY;

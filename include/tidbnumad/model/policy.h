@@ -182,7 +182,8 @@ void word_list_done(WordList *list);
 
 bool word_list_has(const WordList *list, const char *word);
 
-/* Does one of the globs match the name of an instance, or its unit (may be NULL)? */
+/* Does one of the globs match the name of an instance or its unit, of a card or its bond? The
+ * second one may be NULL. */
 bool word_list_names(const WordList *globs, const char *name, const char *unit);
 
 #define RESERVE_CPUS_AUTO UINT32_MAX

@@ -31,10 +31,6 @@ NodeRoom fit_room(uint32_t node, const NodeUse *use);
  * moves with them. */
 uint64_t fit_left_bytes(const NodeUse *use, uint64_t held_bytes);
 
-/* How much an instance needs: its limit where it has one, else what it holds. `by_node` NULL: not
- * counted. 0: not known. */
-uint64_t fit_need_bytes(const NodeMemory *by_node, size_t n_nodes, uint64_t limit_bytes);
-
 /* Do `bytes` fit on the nodes together? `ret_missing_bytes` (may be NULL): the memory that is
  * missing. */
 bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes, uint64_t *ret_missing_bytes);
