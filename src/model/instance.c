@@ -74,35 +74,35 @@ static const char *const instance_state_strings[N_INSTANCE_STATES] = {
 };
 DEFINE_STRING_TABLE(instance_state_to_string, InstanceState, instance_state_strings)
 
-static const char *const limit_state_strings[N_LIMIT_STATES] = {
-        [LIMIT_NONE] = "none",       [LIMIT_WAITING] = "waiting", [LIMIT_NO_UNIT] = "no-unit",
-        [LIMIT_SMALLER] = "smaller", [LIMIT_HELD] = "held",       [LIMIT_PLANNED] = "planned",
-        [LIMIT_PENDING] = "pending", [LIMIT_SET] = "set",         [LIMIT_NEXT_START] = "next-start",
-        [LIMIT_LIFTED] = "lifted",
+static const struct {
+        const char *word, *sentence;
+} limit_states[N_LIMIT_STATES] = {
+        [LIMIT_NONE] = { "none", "" },
+        [LIMIT_WAITING] = { "waiting", "not set yet: its place or its memory is not known" },
+        [LIMIT_NO_UNIT] = { "no-unit", "not set: it has no service to itself, or is bound by "
+                                       "affinity, so there is no unit whose limit could be set" },
+        [LIMIT_SMALLER] = { "smaller", "not set: MemoryMax= of its unit is smaller, or was set by "
+                                       "somebody else, and stays" },
+        [LIMIT_HELD] = { "held", "not set: it holds nine tenths of the limit or more. It is set "
+                                 "when it holds less, or between a stop of its unit and the next "
+                                 "start (systemctl stop, then start; a restart leaves no time)" },
+        [LIMIT_PLANNED] = { "planned", "would be set" },
+        [LIMIT_PENDING] = { "pending", "being set" },
+        [LIMIT_SET] = { "set", "in force since before its start" },
+        [LIMIT_NEXT_START] = { "next-start", "in force; it takes effect for the sizes of the "
+                                             "server at its next start" },
+        [LIMIT_LIFTED] = { "lifted",
+                           "lifted, because memory that cannot be reclaimed was about to reach it; "
+                           "set again after a minute with room, and at its next start" },
 };
-DEFINE_STRING_TABLE(limit_state_to_string, LimitState, limit_state_strings)
 
-static const char *const limit_state_sentences[N_LIMIT_STATES] = {
-        [LIMIT_NONE] = "",
-        [LIMIT_WAITING] = "not set yet: its place or its memory is not known",
-        [LIMIT_NO_UNIT] = "not set: it has no service to itself, or is bound by affinity, so there "
-                          "is no unit whose limit could be set",
-        [LIMIT_SMALLER] =
-                "not set: MemoryMax= of its unit is smaller, or was set by somebody else, "
-                "and stays",
-        [LIMIT_HELD] =
-                "not set: it holds nine tenths of the limit or more. It is set when it holds "
-                "less, or between a stop of its unit and the next start (systemctl stop, "
-                "then start; a restart leaves no time)",
-        [LIMIT_PLANNED] = "would be set",
-        [LIMIT_PENDING] = "being set",
-        [LIMIT_SET] = "in force since before its start",
-        [LIMIT_NEXT_START] = "in force; it takes effect for the sizes of the server at its next "
-                             "start",
-        [LIMIT_LIFTED] = "lifted, because memory that cannot be reclaimed was about to reach it; "
-                         "set again after a minute with room, and at its next start",
-};
-DEFINE_STRING_TABLE(limit_state_to_sentence, LimitState, limit_state_sentences)
+const char *limit_state_to_string(LimitState state) {
+        return limit_states[state].word;
+}
+
+const char *limit_state_to_sentence(LimitState state) {
+        return limit_states[state].sentence;
+}
 
 static const Field memory_rows[] = {
         FIELD_OF_KIND("node", FIELD_NODE_ID, InstanceMemory, node),

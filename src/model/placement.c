@@ -3,65 +3,64 @@
 
 #include "tidbnumad/model/placement.h"
 
-static const char *const placement_refusal_ids[N_REFUSALS] = {
-        [REFUSAL_NONE] = "",
-        [REFUSAL_WATCH_ONLY] = "watch-only",
-        [REFUSAL_NO_PORT_YET] = "no-port-yet",
-        [REFUSAL_TOO_MANY_NODES] = "too-many-nodes",
-        [REFUSAL_NODE_ABSENT] = "node-absent",
-        [REFUSAL_NO_CPU] = "no-cpu",
-        [REFUSAL_NO_MEMORY] = "no-memory",
-        [REFUSAL_CPUS_ABSENT] = "cpus-absent",
-        [REFUSAL_NO_HOME] = "no-home",
-        [REFUSAL_NO_NODE_LEFT] = "no-node-left",
-        [REFUSAL_TOO_FEW_NODES] = "too-few-nodes",
-        [REFUSAL_NO_PACKAGE] = "no-package",
-        [REFUSAL_ISOLATED] = "isolated",
-        [REFUSAL_TAKEN] = "taken",
-        [REFUSAL_CGROUP_NODES] = "cgroup-nodes",
-        [REFUSAL_CGROUP_CPUS] = "cgroup-cpus",
-        [REFUSAL_RESERVED] = "reserved",
+static const struct {
+        const char *id, *sentence;
+} refusals[N_REFUSALS] = {
+        [REFUSAL_NONE] = { "", "" },
+        [REFUSAL_WATCH_ONLY] = { "watch-only", "no policy: only reported" },
+        [REFUSAL_NO_PORT_YET] = { "no-port-yet", "its policy places it by its port, and it does "
+                                                 "not listen on a port yet" },
+        [REFUSAL_TOO_MANY_NODES] = { "too-many-nodes",
+                                     "this machine has more than 128 NUMA nodes, for which "
+                                     "tidbnumad does not plan; set AllowedCPUs= and "
+                                     "AllowedMemoryNodes= of its unit" },
+        [REFUSAL_NODE_ABSENT] = { "node-absent", "its policy names a node that this machine does "
+                                                 "not have; correct place.nodes or instances" },
+        [REFUSAL_NO_CPU] = { "no-cpu", "its nodes have no online CPU; name a node with CPUs" },
+        [REFUSAL_NO_MEMORY] = { "no-memory",
+                                "its nodes have no memory, which memory: bind needs; name a node "
+                                "with memory, or set memory: preferred or none" },
+        [REFUSAL_CPUS_ABSENT] = { "cpus-absent",
+                                  "its policy names CPUs that are not online CPUs of its nodes; "
+                                  "correct cpus, or bring the CPUs online" },
+        [REFUSAL_NO_HOME] = { "no-home", "no node of this machine has both CPUs and memory; check "
+                                         "the memory of its nodes with numactl --hardware" },
+        [REFUSAL_NO_NODE_LEFT] = { "no-node-left",
+                                   "place.nodes and place.avoid leave no node with CPUs and "
+                                   "memory; widen place.nodes or shorten place.avoid" },
+        [REFUSAL_TOO_FEW_NODES] = { "too-few-nodes",
+                                    "fewer nodes are available to it than place.count asks for; "
+                                    "lower place.count or widen place.nodes" },
+        [REFUSAL_NO_PACKAGE] = { "no-package",
+                                 "no socket has as many available nodes as place.count asks for; "
+                                 "lower place.count or set place.same_package to false" },
+        [REFUSAL_ISOLATED] = { "isolated",
+                               "all CPUs of its nodes are isolated (isolcpus=, nohz_full=): "
+                               "threads are not balanced over them; name these CPUs in cpus, or "
+                               "the nodes in instances, if they are meant for it" },
+        [REFUSAL_TAKEN] = { "taken",
+                            "a cpuset partition has taken the CPUs of its nodes; end the partition "
+                            "(tidbnumactl check names it), or choose other nodes" },
+        [REFUSAL_CGROUP_NODES] = { "cgroup-nodes",
+                                   "its unit or the cgroup above it does not allow enough of the "
+                                   "nodes that its policy leaves; widen AllowedMemoryNodes= of the "
+                                   "unit or its slice, or place.nodes" },
+        [REFUSAL_CGROUP_CPUS] = { "cgroup-cpus",
+                                  "its unit or the cgroup above it does not allow the CPUs of the "
+                                  "nodes that its policy leaves; widen AllowedCPUs= of the unit or "
+                                  "its slice, or place.nodes" },
+        [REFUSAL_RESERVED] = { "reserved",
+                               "only reserved nodes are available to it, and host.reserve.strict "
+                               "is true; widen place.nodes or set host.reserve.strict to false" },
 };
-DEFINE_STRING_TABLE(placement_refusal_to_id, PlacementRefusal, placement_refusal_ids)
 
-static const char *const placement_refusal_strings[N_REFUSALS] = {
-        [REFUSAL_NONE] = "",
-        [REFUSAL_WATCH_ONLY] = "no policy: only reported",
-        [REFUSAL_NO_PORT_YET] =
-                "its policy places it by its port, and it does not listen on a port yet",
-        [REFUSAL_TOO_MANY_NODES] =
-                "this machine has more than 128 NUMA nodes, for which tidbnumad does not plan; set "
-                "AllowedCPUs= and AllowedMemoryNodes= of its unit",
-        [REFUSAL_NODE_ABSENT] = "its policy names a node that this machine does not have; correct "
-                                "place.nodes or instances",
-        [REFUSAL_NO_CPU] = "its nodes have no online CPU; name a node with CPUs",
-        [REFUSAL_NO_MEMORY] = "its nodes have no memory, which memory: bind needs; name a node "
-                              "with memory, or set memory: preferred or none",
-        [REFUSAL_CPUS_ABSENT] = "its policy names CPUs that are not online CPUs of its nodes; "
-                                "correct cpus, or bring the CPUs online",
-        [REFUSAL_NO_HOME] = "no node of this machine has both CPUs and memory; check the memory of "
-                            "its nodes with numactl --hardware",
-        [REFUSAL_NO_NODE_LEFT] = "place.nodes and place.avoid leave no node with CPUs and memory; "
-                                 "widen place.nodes or shorten place.avoid",
-        [REFUSAL_TOO_FEW_NODES] = "fewer nodes are available to it than place.count asks for; "
-                                  "lower place.count or widen place.nodes",
-        [REFUSAL_NO_PACKAGE] = "no socket has as many available nodes as place.count asks for; "
-                               "lower place.count or set place.same_package to false",
-        [REFUSAL_ISOLATED] = "all CPUs of its nodes are isolated (isolcpus=, nohz_full=): threads "
-                             "are not balanced over them; name these CPUs in cpus, or the nodes in "
-                             "instances, if they are meant for it",
-        [REFUSAL_TAKEN] = "a cpuset partition has taken the CPUs of its nodes; end the partition "
-                          "(tidbnumactl check names it), or choose other nodes",
-        [REFUSAL_CGROUP_NODES] =
-                "its unit or the cgroup above it does not allow enough of the nodes that its "
-                "policy leaves; widen AllowedMemoryNodes= of the unit or its slice, or place.nodes",
-        [REFUSAL_CGROUP_CPUS] =
-                "its unit or the cgroup above it does not allow the CPUs of the nodes that its "
-                "policy leaves; widen AllowedCPUs= of the unit or its slice, or place.nodes",
-        [REFUSAL_RESERVED] = "only reserved nodes are available to it, and host.reserve.strict is "
-                             "true; widen place.nodes or set host.reserve.strict to false",
-};
-DEFINE_STRING_TABLE(placement_refusal_to_string, PlacementRefusal, placement_refusal_strings)
+const char *placement_refusal_to_id(PlacementRefusal refusal) {
+        return refusals[refusal].id;
+}
+
+const char *placement_refusal_to_string(PlacementRefusal refusal) {
+        return refusals[refusal].sentence;
+}
 
 void placement_refusal_append(PlacementRefusal refusal, const PlacementInstance *in, Text *text) {
         const char *sentence = placement_refusal_to_string(refusal);

@@ -39,7 +39,11 @@ DEFINE_STRING_TABLE(irq_state_to_string, IrqState, irq_state_strings)
 
 /* --- histograms --- */
 
-static const double bounds[HISTOGRAM_BUCKETS] = HISTOGRAM_BOUNDS;
+/* From 50 µs, which reading a small file takes, to the minute after which a binding is no longer
+ * something that one waits for. */
+static const double bounds[HISTOGRAM_BUCKETS] = { 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025,
+                                                  0.005,   0.01,   0.025,   0.05,   0.1,   0.25,
+                                                  0.5,     1,      2.5,     5,      10,    60 };
 
 double histogram_bound(size_t bucket) {
         return bounds[bucket];

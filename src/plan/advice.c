@@ -75,8 +75,8 @@ static bool give_go_threads(const AdviceScope *scope, Advice *advice) {
         if (subject->gomaxprocs == n)
                 advice->effect = HOLDS_ALREADY;
         if (subject->gomaxprocs > 0 && subject->gomaxprocs == subject->cpu_share)
-                advice->note = "The running process already has {gomaxprocs}; the setting keeps "
-                               "it.";
+                advice->note =
+                        "The running process already has {gomaxprocs}; the setting keeps it.";
         else if (subject->gomaxprocs > 0)
                 advice->note = "The running process has {gomaxprocs}: a Go program reads the "
                                "number when it starts, and follows a later change only if it was "
@@ -85,11 +85,11 @@ static bool give_go_threads(const AdviceScope *scope, Advice *advice) {
                 advice->note = "The running process was built with Go 1.25 or later and follows "
                                "its CPUs, unless it sets the number itself.";
         else if (subject->go == GO_ONCE)
-                advice->note = subject->bound_after_start
-                                       ? "The running process is a Go program that started before "
-                                         "it was bound: it still counts on the CPUs that it had "
-                                         "then."
-                                       : "The running process has read the number when it started.";
+                advice->note =
+                        subject->bound_after_start
+                                ? "The running process is a Go program that started before it was "
+                                  "bound: it still counts on the CPUs that it had then."
+                                : "The running process has read the number when it started.";
         else
                 advice->note = "The running process's number is unknown: a Go program reads it "
                                "when it starts, and follows a later change only if it was built "
@@ -303,8 +303,7 @@ static bool give_jvm(const AdviceScope *scope, Advice *advice) {
 
 #define POOL_REASON                                                                                \
         "3 from 16 CPUs on, as on the field's hosts of 8 nodes: it has {cpu_part}. TiKV's "        \
-        "default "                                                                                 \
-        "is 2. Watch whether it helps: from 8.0 on writes have a pool of their own "               \
+        "default is 2. Watch whether it helps: from 8.0 on writes have a pool of their own "       \
         "(raftstore.store-io-pool-size)."
 #define ADDRESS_REASON                                                                             \
         "The network card {card} is on its node: by the address of that card, requests do not "    \
@@ -349,8 +348,7 @@ static const AdviceRow advice_rules[] = {
         { PRODUCT_TIKV, ADVICE_READPOOL, "readpool.unified.cpu-threshold", IN_CONFIG,
           ADVICE_HUNDREDTHS, HOLDS_ONLINE, give_cpu_threshold,
           "80 % of its CPUs, as a part of those that it sees: it has {cpu_part}. From 8.5.5 on, "
-          "with "
-          "readpool.unified.auto-adjust-pool-size: true; before, max-thread-count." },
+          "with readpool.unified.auto-adjust-pool-size: true; before, max-thread-count." },
         { PRODUCT_TIKV, ADVICE_GRPC, "server.grpc-concurrency", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_RESTART, give_grpc,
           "2 beside a TiDB on fewer than 8 CPUs each: it has {cpu_part}. TiKV takes 5, or 5 to 14 "
@@ -384,8 +382,7 @@ static const AdviceRow advice_rules[] = {
         { PRODUCT_TIKV, ADVICE_BACKUP, "backup.num-threads", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_ONLINE, give_backup,
           "Half of its CPUs: it has {cpu_part}. TiKV's default is half of the CPUs that it had "
-          "when "
-          "it started, before it was bound.",
+          "when it started, before it was bound.",
           0, true },
         { PRODUCT_TIFLASH, ADVICE_TIFLASH, "profiles.default.max_memory_usage_for_all_queries",
           IN_CONFIG, ADVICE_INTEGER, HOLDS_ONLINE, give_memory_part,
@@ -398,8 +395,7 @@ static const AdviceRow advice_rules[] = {
         { PRODUCT_TIKV, ADVICE_LABELS, "server.labels.host", IN_CONFIG, ADVICE_TEXT, HOLDS_RESTART,
           give_label,
           "Several TiKV are on this host, and it has no label that says so: PD may put two "
-          "replicas "
-          "of a region on one host. The same name for all of them, and host in PD's "
+          "replicas of a region on one host. The same name for all of them, and host in PD's "
           "replication.location-labels." },
         { PRODUCT_TIKV, ADVICE_ADDRESS, "--advertise-addr", IN_ARGUMENTS, ADVICE_TEXT,
           HOLDS_RESTART, give_address, ADDRESS_REASON },

@@ -14,39 +14,35 @@ enum { POLICY_PREFERRED = 1, POLICY_BIND = 2, POLICY_INTERLEAVE = 3, POLICY_PREF
 /* Words of one command that are read. */
 enum { WORDS_MAX = 64 };
 
-typedef struct SourceText {
-        const char *other_cpus, *other_mems, *unknown;
-} SourceText;
-
-#define SOURCE(word)                                                                               \
+#define SOURCE(name, word)                                                                         \
         {                                                                                          \
-                word " asks for other CPUs or nodes than those of its place: prepared, "           \
-                     "it could not start",                                                         \
+                name,                                                                              \
+                        word " asks for other CPUs or nodes than those of its place: prepared, "   \
+                             "it could not start",                                                 \
                         word " asks for more memory nodes than those of its place: only its CPUs " \
                              "are prepared, until it runs",                                        \
                         word " is not understood: prepared, it might not start"                    \
         }
 
-static const SourceText sources[N_START_SOURCES] = {
-        [START_NOTHING] = { "", "", "" },
-        [START_AFFINITY] = SOURCE("CPUAffinity= of its unit"),
-        [START_NUMA] = SOURCE("NUMAPolicy= or NUMAMask= of its unit"),
-        [START_NUMACTL] = SOURCE("numactl in its start"),
-        [START_TASKSET] = SOURCE("taskset in its start"),
-        [START_SCRIPT] = { "", "",
+static const struct {
+        const char *name, *other_cpus, *other_mems, *unknown;
+} sources[N_START_SOURCES] = {
+        [START_NOTHING] = { "", "", "", "" },
+        [START_AFFINITY] = SOURCE("CPUAffinity=", "CPUAffinity= of its unit"),
+        [START_NUMA] = SOURCE("NUMAPolicy=", "NUMAPolicy= or NUMAMask= of its unit"),
+        [START_NUMACTL] = SOURCE("numactl", "numactl in its start"),
+        [START_TASKSET] = SOURCE("taskset", "taskset in its start"),
+        [START_SCRIPT] = { "script", "", "",
                            "its start script cannot be read: prepared, it might not start" },
 };
 
-static const char *const start_source_strings[N_START_SOURCES] = {
-        [START_NOTHING] = "",         [START_AFFINITY] = "CPUAffinity=",
-        [START_NUMA] = "NUMAPolicy=", [START_NUMACTL] = "numactl",
-        [START_TASKSET] = "taskset",  [START_SCRIPT] = "script",
-};
-DEFINE_STRING_TABLE(start_source_to_string, StartSource, start_source_strings)
+const char *start_source_to_string(StartSource source) {
+        return sources[source].name;
+}
 
 StartSource start_source_from_string(const char *name) {
         for (StartSource source = 0; name && source < N_START_SOURCES; source++)
-                if (strcmp(name, start_source_strings[source]) == 0)
+                if (strcmp(name, sources[source].name) == 0)
                         return source;
         return START_NOTHING;
 }

@@ -16,13 +16,6 @@
 #include "tidbnumad/model/reason.h"
 #include "tidbnumad/model/topology.h"
 
-/* From 50 µs, which reading a small file takes, to the minute after which a binding is no longer
- * something that one waits for. */
-#define HISTOGRAM_BOUNDS                                                                           \
-        {                                                                                          \
-                0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,    \
-                        0.25, 0.5, 1, 2.5, 5, 10, 60                                               \
-        }
 enum { HISTOGRAM_BUCKETS = 18 };
 
 typedef struct Histogram {
