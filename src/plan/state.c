@@ -7,7 +7,6 @@
 /* --- the table --- */
 
 enum {
-        WAITING = 1 << INSTANCE_WAITING,
         PLANNED = 1 << INSTANCE_PLANNED,
         BOUND = 1 << INSTANCE_BOUND,
         MOVING = 1 << INSTANCE_MOVING,
@@ -18,17 +17,9 @@ enum {
         STILL = ANY & ~MOVING,
 };
 
-/* No other state. */
-enum { SAME = N_INSTANCE_STATES };
+#define SAME N_INSTANCE_STATES
 
-typedef struct Rule {
-        InstanceEvent event;
-        unsigned states; /* of them the first rule counts that names the state */
-        InstanceAction action;
-        int next;
-} Rule;
-
-static const Rule rules[] = {
+const StateRule state_rules[] = {
         { EVENT_DUE, MOVING, ACTION_SLICE, SAME },
         { EVENT_DUE, ANY, ACTION_RECONCILE, SAME },
         { EVENT_ROUND, STILL, ACTION_BEGIN, SAME },
@@ -64,17 +55,14 @@ static const Rule rules[] = {
         { EVENT_PARTLY, STILL, ACTION_REST, INSTANCE_PARTLY },
         { EVENT_REFUSE, STILL, ACTION_REST, INSTANCE_REFUSED },
 };
+const size_t n_state_rules = ELEMENTSOF(state_rules);
 
 Transition state_next(InstanceState state, InstanceEvent event) {
-        const Rule *rule = NULL;
-
-        for (size_t i = 0; !rule && i < ELEMENTSOF(rules); i++)
-                if (rules[i].event == event && (rules[i].states & 1u << state))
-                        rule = &rules[i];
-        assert(rule || event < EVENT_WATCH);
-        return (Transition){ .action = rule ? rule->action : ACTION_NONE,
-                             .state = rule && rule->next != SAME ? (InstanceState)rule->next
-                                                                 : state };
+        for (const StateRule *r = state_rules; r < state_rules + n_state_rules; r++)
+                if (r->event == event && (r->states & 1u << state))
+                        return (Transition){ r->action, r->next == SAME ? state : r->next };
+        assert(event < EVENT_WATCH);
+        return (Transition){ ACTION_NONE, state };
 }
 
 InstanceEvent state_event(StepKind step, bool may_change, bool released) {
@@ -118,51 +106,7 @@ static const char *const event_words[N_INSTANCE_EVENTS] = {
         [EVENT_PARTLY] = "decided: a part is missing",
         [EVENT_REFUSE] = "decided: it must not, or cannot",
 };
-
 DEFINE_STRING_TABLE(state_event_to_string, InstanceEvent, event_words)
-
-static const char *const action_words[N_INSTANCE_ACTIONS] = {
-        [ACTION_NONE] = "",
-        [ACTION_RECONCILE] = "observe, decide, act",
-        [ACTION_BEGIN] = "forget the progress, due now",
-        [ACTION_SLICE] = "move the next piece",
-        [ACTION_LOOK] = "due now",
-        [ACTION_LOOK_SOON] = "due in 20 ms, unless contested",
-        [ACTION_LOOK_LATER] = "due after a growing delay",
-        [ACTION_RESTART] = "end the pass, forget the progress, due now",
-        [ACTION_RESET] = "likewise; drop the call, forget what was applied",
-        [ACTION_REST] = "wait for an event",
-        [ACTION_REPORT] = "wait for an event; report what would be done",
-        [ACTION_CALL] = "ask the backend, or await its effect",
-        [ACTION_PULL] = "begin a pass of the mover",
-        [ACTION_SWEEP] = "begin a pass of migrate_pages(2)",
-        [ACTION_SETTLE] = "due in a second",
-};
-
-void state_render_table(Text *text) {
-        text_append(text, "| event | in state | action | state |\n| --- | --- | --- | --- |\n");
-        for (const Rule *rule = rules; rule < rules + ELEMENTSOF(rules); rule++) {
-                const bool follows = rule > rules && rule[-1].event == rule->event;
-                const char *between = "";
-
-                text_appendf(text, "| %s | ", event_words[rule->event]);
-                if (rule->states == STILL)
-                        text_append(text, "not moving");
-                else if (rule->states == ANY)
-                        text_append(text, follows ? "any other" : "any");
-                else
-                        for (InstanceState s = 0; s < N_INSTANCE_STATES; s++)
-                                if (rule->states & 1u << s) {
-                                        text_appendf(text, "%s%s", between,
-                                                     instance_state_to_string(s));
-                                        between = ", ";
-                                }
-                text_appendf(text, " | %s | %s |\n", action_words[rule->action],
-                             rule->next == SAME
-                                     ? ""
-                                     : instance_state_to_string((InstanceState)rule->next));
-        }
-}
 
 /* --- the verdict --- */
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/instance.h"
 #include "tidbnumad/plan/step.h"
@@ -62,6 +62,17 @@ typedef enum InstanceAction {
         N_INSTANCE_ACTIONS,
 } InstanceAction;
 
+/* Of the rules of an event the first that names the state counts. src/README.md has them. */
+typedef struct StateRule {
+        InstanceEvent event;
+        unsigned states; /* bits: 1 << InstanceState */
+        InstanceAction action;
+        InstanceState next; /* N_INSTANCE_STATES: no other */
+} StateRule;
+
+extern const StateRule state_rules[];
+extern const size_t n_state_rules;
+
 typedef struct Transition {
         InstanceAction action;
         InstanceState state; /* from now on */
@@ -76,9 +87,6 @@ Transition state_next(InstanceState state, InstanceEvent event);
 InstanceEvent state_event(StepKind step, bool may_change, bool released);
 
 const char *state_event_to_string(InstanceEvent event); /* "another place or backend" */
-
-/* Appends the table for src/README.md. */
-void state_render_table(Text *text);
 
 /* The verdict on an instance: the one for the journal, status.json, the metrics and tidbnumactl.
  *

@@ -15,8 +15,53 @@ static const char *path;
 
 /* --- the table --- */
 
+static const char *const action_words[N_INSTANCE_ACTIONS] = {
+        [ACTION_NONE] = "",
+        [ACTION_RECONCILE] = "observe, decide, act",
+        [ACTION_BEGIN] = "forget the progress, due now",
+        [ACTION_SLICE] = "move the next piece",
+        [ACTION_LOOK] = "due now",
+        [ACTION_LOOK_SOON] = "due in 20 ms, unless contested",
+        [ACTION_LOOK_LATER] = "due after a growing delay",
+        [ACTION_RESTART] = "end the pass, forget the progress, due now",
+        [ACTION_RESET] = "likewise; drop the call, forget what was applied",
+        [ACTION_REST] = "wait for an event",
+        [ACTION_REPORT] = "wait for an event; report what would be done",
+        [ACTION_CALL] = "ask the backend, or await its effect",
+        [ACTION_PULL] = "begin a pass of the mover",
+        [ACTION_SWEEP] = "begin a pass of migrate_pages(2)",
+        [ACTION_SETTLE] = "due in a second",
+};
+
+static void render_table(Text *text) {
+        const unsigned any = (1u << N_INSTANCE_STATES) - 1;
+
+        text_append(text, "| event | in state | action | state |\n| --- | --- | --- | --- |\n");
+        for (const StateRule *rule = state_rules; rule < state_rules + n_state_rules; rule++) {
+                const bool follows = rule > state_rules && rule[-1].event == rule->event;
+                const char *between = "";
+
+                text_appendf(text, "| %s | ", state_event_to_string(rule->event));
+                if (rule->states == (any & ~(1u << INSTANCE_MOVING)))
+                        text_append(text, "not moving");
+                else if (rule->states == any)
+                        text_append(text, follows ? "any other" : "any");
+                else
+                        for (InstanceState s = 0; s < N_INSTANCE_STATES; s++)
+                                if (rule->states & 1u << s) {
+                                        text_appendf(text, "%s%s", between,
+                                                     instance_state_to_string(s));
+                                        between = ", ";
+                                }
+                text_appendf(text, " | %s | %s |\n", action_words[rule->action],
+                             rule->next == N_INSTANCE_STATES
+                                     ? ""
+                                     : instance_state_to_string(rule->next));
+        }
+}
+
 TEST(readme_has_the_table) {
-        page_section_check(path, "STATES", state_render_table);
+        page_section_check(path, "STATES", render_table);
 }
 
 /* What each event leads to in each state: as it is wanted, so not made from the table of the code.
@@ -429,7 +474,7 @@ int main(int argc, char **argv) {
         if (argc != 2)
                 return 2;
         if (strcmp(argv[1], "--render") == 0)
-                return page_section_print(state_render_table);
+                return page_section_print(render_table);
         path = argv[1];
         return test_run_all();
 }
