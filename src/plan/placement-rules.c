@@ -306,9 +306,7 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
                 /* It is meant to the letter, so that each set of nodes has to own all of them. */
                 if (!id_set_is_subset(list, &cpus))
                         return REFUSAL_CPUS_ABSENT;
-                ID_SET_FOREACH(i, &item->feasible)
-                if (id_set_intersects(&planner->nodes[i].node->cpus, list))
-                        id_set_add(&item->must, (size_t)i);
+                item->must = nodes_with_cpus(planner, &item->feasible, list);
                 refusal = check_feasible(planner, item, item_count_wanted(item), &item->feasible);
                 if (refusal != REFUSAL_NONE)
                         return refusal;
