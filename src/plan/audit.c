@@ -13,12 +13,18 @@ typedef struct Audit {
         AuditReport report;
         NodeSet nodes; /* of the instances that are placed, as `cpus` */
         CpuSet cpus;
+        bool strict; /* a policy binds memory strictly */
 } Audit;
 
-/* Adds a finding. Takes over `where` and `remedy`; NULL: no memory, which the report keeps. */
-_printf_(6, 7) static void audit_find(Audit *a, AuditRule rule, AuditState state, char *where,
-                                      char *remedy, const char *format, ...) {
-        AuditFinding finding = { .rule = rule, .state = state, .where = where, .remedy = remedy };
+/* Adds a finding: a failure where memory that is to be bound strictly cannot be, else a warning.
+ * Takes over `where` and `remedy`; NULL: no memory, which the report keeps. */
+_printf_(5, 6) static void audit_find(Audit *a, AuditRule rule, char *where, char *remedy,
+                                      const char *format, ...) {
+        const bool fails = rule == AUDIT_NODE_EXCEEDED || (rule == AUDIT_CPUSET && a->strict);
+        AuditFinding finding = { .rule = rule,
+                                 .state = fails ? AUDIT_FAILURE : AUDIT_WARNING,
+                                 .where = where,
+                                 .remedy = remedy };
         va_list arguments;
 
         va_start(arguments, format);
@@ -53,8 +59,7 @@ static void audit_hidden_nodes(Audit *a) {
         audit_hold(a, AUDIT_HIDDEN_NODES);
         if (nodes >= sockets)
                 return;
-        audit_find(a, AUDIT_HIDDEN_NODES, AUDIT_WARNING,
-                   text_new("/sys/devices/system/node/online"),
+        audit_find(a, AUDIT_HIDDEN_NODES, text_new("/sys/devices/system/node/online"),
                    text_new("in the firmware enable NUMA (AMD: NPS4 or NPS2; Intel: no node "
                             "interleaving), and boot without numa=off"),
                    "the machine has %" PRIu32 " sockets and shows %zu node%s: remote memory is "
@@ -82,7 +87,7 @@ static void audit_node_sizes(Audit *a) {
                 slack_bytes = (uint64_t)SIZE_SLACK_MIB << 20;
         if (large->memory_bytes - small->memory_bytes <= slack_bytes)
                 return;
-        audit_find(a, AUDIT_NODE_SIZES, AUDIT_WARNING,
+        audit_find(a, AUDIT_NODE_SIZES,
                    text_new("/sys/devices/system/node/node%" PRIu32 "/meminfo", small->id),
                    text_new("equip the nodes equally; until then place.avoid: [%" PRIu32
                             "] or memory: preferred for what needs more",
@@ -98,8 +103,7 @@ static void audit_nodes_without_memory(Audit *a) {
 
         topology_append_unused(a->in->topology, &a->nodes, &found);
         if (audit_has(a, &found))
-                audit_find(a, AUDIT_NODE_SIZES, AUDIT_WARNING,
-                           text_new("/sys/devices/system/node/node*/meminfo"),
+                audit_find(a, AUDIT_NODE_SIZES, text_new("/sys/devices/system/node/node*/meminfo"),
                            text_new("put memory into the slots of each node"), "%s", found.data);
 }
 
@@ -111,8 +115,7 @@ static void audit_trust(Audit *a) {
                 topology_append_note(a->in->topology, i, &note);
                 if (audit_has(a, &note))
                         audit_find(
-                                a, AUDIT_TOPOLOGY, AUDIT_WARNING,
-                                text_new("/sys/devices/system/node"),
+                                a, AUDIT_TOPOLOGY, text_new("/sys/devices/system/node"),
                                 text_new(
                                         "ask the vendor for a firmware that describes the machine"),
                                 "%s", note.data);
@@ -142,11 +145,10 @@ static void audit_sysctls_at_most(Audit *a, const HostFacts *facts) {
                 audit_hold(a, rows[i].rule);
                 if (rows[i].value <= rows[i].max)
                         continue;
-                audit_find(a, rows[i].rule, AUDIT_WARNING,
-                           text_new("/proc/sys/vm/%s", strchr(rows[i].key, '.') + 1),
-                           text_new("sysctl -w %s=%d", rows[i].key, rows[i].max),
-                           "%s is %d; expected at most %d", rows[i].key, rows[i].value,
-                           rows[i].max);
+                audit_find(
+                        a, rows[i].rule, text_new("/proc/sys/vm/%s", strchr(rows[i].key, '.') + 1),
+                        text_new("sysctl -w %s=%d", rows[i].key, rows[i].max),
+                        "%s is %d; expected at most %d", rows[i].key, rows[i].value, rows[i].max);
         }
 }
 
@@ -167,7 +169,7 @@ static void audit_min_free(Audit *a, const HostFacts *facts) {
         audit_hold(a, AUDIT_MIN_FREE);
         if (mib < MIN_FREE_HOST_MIB || (uint64_t)facts->min_free_kib >= wanted_mib << 10)
                 return;
-        audit_find(a, AUDIT_MIN_FREE, AUDIT_WARNING, text_new("/proc/sys/vm/min_free_kbytes"),
+        audit_find(a, AUDIT_MIN_FREE, text_new("/proc/sys/vm/min_free_kbytes"),
                    text_new("sysctl -w vm.min_free_kbytes=%" PRIu64, wanted_mib << 10),
                    "vm.min_free_kbytes is %d, which is divided among the nodes; expected at least "
                    "%" PRIu64 ": where a node is nearly full, allocations wait for reclaim",
@@ -182,15 +184,13 @@ static void audit_numa_balancing(Audit *a, const HostFacts *facts) {
         audit_hold(a, AUDIT_NUMA_BALANCING);
         if (value & BALANCING_NORMAL)
                 audit_find(
-                        a, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
-                        text_new("/proc/sys/kernel/numa_balancing"),
+                        a, AUDIT_NUMA_BALANCING, text_new("/proc/sys/kernel/numa_balancing"),
                         text_new("sysctl -w kernel.numa_balancing=%d", value & ~BALANCING_NORMAL),
                         "the kernel's own NUMA balancing is on (kernel.numa_balancing is %d): it "
                         "moves pages that are already where they should be",
                         value);
         else if (value & BALANCING_TIERS)
-                audit_find(a, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
-                           text_new("/proc/sys/kernel/numa_balancing"),
+                audit_find(a, AUDIT_NUMA_BALANCING, text_new("/proc/sys/kernel/numa_balancing"),
                            text_new("sysctl -w kernel.numa_balancing=0, unless slow memory (CXL, "
                                     "NVM) is there to be used"),
                            "the kernel moves pages between fast and slow memory "
@@ -210,8 +210,7 @@ static void audit_demotion(Audit *a, const HostFacts *facts) {
         if (facts->demotion != 1 || !slow)
                 return;
         audit_find(
-                a, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
-                text_new("/sys/kernel/mm/numa/demotion_enabled"),
+                a, AUDIT_NUMA_BALANCING, text_new("/sys/kernel/mm/numa/demotion_enabled"),
                 text_new("echo 0 >/sys/kernel/mm/numa/demotion_enabled"),
                 "where memory is short, the kernel moves pages to slower nodes (demotion_enabled); "
                 "before Linux 6.16 also those of instances that are bound strictly to others");
@@ -222,7 +221,7 @@ static void audit_swap(Audit *a, const HostFacts *facts) {
                 audit_hold(a, AUDIT_SWAP);
         if (facts->swap_used_bytes == 0)
                 return;
-        audit_find(a, AUDIT_SWAP, AUDIT_WARNING, text_new("/proc/meminfo"), text_new("swapoff -a"),
+        audit_find(a, AUDIT_SWAP, text_new("/proc/meminfo"), text_new("swapoff -a"),
                    "%" PRIu64 " MiB of swap are in use", facts->swap_used_bytes >> 20);
 }
 
@@ -234,8 +233,7 @@ static void audit_huge_pages(Audit *a, const HostFacts *facts) {
         audit_hold(a, AUDIT_HUGE_PAGES);
         if (strcmp(value, "never") == 0)
                 return;
-        audit_find(a, AUDIT_HUGE_PAGES, AUDIT_WARNING,
-                   text_new("/sys/kernel/mm/transparent_hugepage/enabled"),
+        audit_find(a, AUDIT_HUGE_PAGES, text_new("/sys/kernel/mm/transparent_hugepage/enabled"),
                    text_new("echo never >/sys/kernel/mm/transparent_hugepage/enabled"),
                    "transparent huge pages are '%s'; TiDB and TiKV want 'never'", value);
 }
@@ -246,7 +244,7 @@ static void audit_governor(Audit *a, const HostFacts *facts) {
         audit_hold(a, AUDIT_GOVERNOR);
         if (!*facts->governor)
                 return;
-        audit_find(a, AUDIT_GOVERNOR, AUDIT_WARNING,
+        audit_find(a, AUDIT_GOVERNOR,
                    text_new("/sys/devices/system/cpu/cpu%" PRIu32 "/cpufreq/scaling_governor",
                             facts->governor_cpu),
                    text_new("cpupower frequency-set -g performance"),
@@ -255,19 +253,14 @@ static void audit_governor(Audit *a, const HostFacts *facts) {
 }
 
 static void audit_cpuset(Audit *a, const HostFacts *facts) {
-        const PolicySet *set = a->in->policies;
         const char *closed = facts->cpuset_closed;
-        bool wanted = false;
 
-        for (size_t i = 0; i < set->n_policies; i++)
-                wanted |= !set->policies[i].built_in && set->policies[i].memory == MEMORY_BIND;
         if (!facts->cpuset_known)
                 return;
         audit_hold(a, AUDIT_CPUSET);
         if (facts->cpuset)
                 return;
-        audit_find(a, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
-                   text_new("%s", *closed ? closed : "/sys/fs/cgroup"),
+        audit_find(a, AUDIT_CPUSET, text_new("%s", *closed ? closed : "/sys/fs/cgroup"),
                    *closed ? text_new("do not mount it there (TuneD, Slurm and others do), so that "
                                       "systemd has the controller; or let tidbnumad.service write "
                                       "to it: ReadWritePaths=%s",
@@ -278,19 +271,19 @@ static void audit_cpuset(Audit *a, const HostFacts *facts) {
                    "only preferred%s",
                    *closed ? "in a hierarchy of cgroup v1 that tidbnumad cannot write to"
                            : "not available",
-                   wanted ? ", although a policy has memory: bind" : "");
+                   a->strict ? ", although a policy has memory: bind" : "");
 }
 
 static void audit_kernel(Audit *a, const HostFacts *facts) {
         if (facts->kernel_known)
                 audit_hold(a, AUDIT_KERNEL);
         if (facts->kernel_known && !facts->pidfds)
-                audit_find(a, AUDIT_KERNEL, AUDIT_WARNING, text_new("pidfd_open(2)"),
+                audit_find(a, AUDIT_KERNEL, text_new("pidfd_open(2)"),
                            text_new("boot Linux 5.3 or later; nothing else depends on it"),
                            "the kernel has no pidfd_open: the end of a process is noticed up to "
                            "0.5 s late");
         if (facts->numa_stat_known && !facts->numa_stat)
-                audit_find(a, AUDIT_KERNEL, AUDIT_WARNING,
+                audit_find(a, AUDIT_KERNEL,
                            text_new("/sys/fs/cgroup/system.slice/memory.numa_stat"),
                            text_new("boot Linux 5.10 or later, or use cgroup v1"),
                            "the kernel does not count the memory of control groups by node: where "
@@ -336,8 +329,7 @@ static void audit_unknown_nodes(Audit *a) {
         }
         if (!audit_has(a, &names))
                 return;
-        audit_find(a, AUDIT_DEVICE_NODE, AUDIT_WARNING,
-                   text_new("/sys/bus/pci/devices/%s/numa_node", first->pci),
+        audit_find(a, AUDIT_DEVICE_NODE, text_new("/sys/bus/pci/devices/%s/numa_node", first->pci),
                    text_new("update the firmware; until then name the node: host.reserve.nodes for "
                             "a network card, place.nodes for what uses a disk"),
                    "the firmware does not report the node of %s", names.data);
@@ -362,8 +354,8 @@ static void audit_nic_node(Audit *a) {
 
                 if (!instance->placed || !id_set_intersects(&instance->nodes, &a->in->nic_nodes))
                         continue;
-                audit_find(a, AUDIT_NIC_NODE, AUDIT_WARNING,
-                           text_new("/sys/class/net/*/device/numa_node"), text_new("%s", remedy),
+                audit_find(a, AUDIT_NIC_NODE, text_new("/sys/class/net/*/device/numa_node"),
+                           text_new("%s", remedy),
                            "%s is on the node of the network card, and another node is free",
                            instance->name);
         }
@@ -388,7 +380,7 @@ static void audit_softirq(Audit *a) {
                 if (percent <=
                     SOFTIRQ_PERCENT + 100.0 * id_set_count(&reserved) / id_set_count(&node->cpus))
                         continue;
-                audit_find(a, AUDIT_SOFTIRQ, AUDIT_WARNING, text_new("/proc/stat"),
+                audit_find(a, AUDIT_SOFTIRQ, text_new("/proc/stat"),
                            text_new("host.reserve and an entry of irq in a policy file: the "
                                     "network gets CPUs of its own"),
                            "soft interrupts take %.0f %% of the CPU time of node %" PRIu32
@@ -413,8 +405,7 @@ static void audit_interrupts(Audit *a) {
                 if (n == 0 || a->in->policies->n_irqs > 0)
                         continue;
                 audit_find(
-                        a, AUDIT_IRQ, AUDIT_WARNING,
-                        text_new("/proc/irq/*/effective_affinity_list"),
+                        a, AUDIT_IRQ, text_new("/proc/irq/*/effective_affinity_list"),
                         text_new("an entry in a policy file: irq: [{match: {net: %s}}]", d->name),
                         "%" PRIu32 " interrupts of %s are served by CPUs of instances, and no "
                         "policy steers them",
@@ -440,7 +431,7 @@ static void audit_irqbalance(Audit *a) {
         if (a->in->policies->n_irqs > 0 || runs == wanted ||
             (!wanted && mbps < IRQBALANCE_UNWANTED_MBPS))
                 return;
-        audit_find(a, AUDIT_IRQBALANCE, AUDIT_WARNING, text_new("/proc"),
+        audit_find(a, AUDIT_IRQBALANCE, text_new("/proc"),
                    wanted ? text_new("systemctl enable --now irqbalance")
                           : text_new("an entry of irq in a policy file, which bans the card's "
                                      "interrupts at irqbalance"),
@@ -514,7 +505,7 @@ static void audit_server_sizes(Audit *a) {
                 text_append(&before, names.data);
         }
         if (audit_has(a, &found))
-                audit_find(a, AUDIT_SERVER_SIZES, AUDIT_WARNING,
+                audit_find(a, AUDIT_SERVER_SIZES,
                            text_new("/sys/devices/system/node/node*/meminfo"),
                            text_new("the sizes that tidbnumactl advise shows, or MemoryMax= in "
                                     "their units, by which they size themselves when they start"),
@@ -530,7 +521,7 @@ static void audit_node_exceeded(Audit *a, const AuditInstance *i) {
         audit_hold(a, AUDIT_NODE_EXCEEDED);
         if (i->need_bytes <= bytes)
                 return;
-        audit_find(a, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE, text_new("policy %s", i->policy->name),
+        audit_find(a, AUDIT_NODE_EXCEEDED, text_new("policy %s", i->policy->name),
                    text_new("memory: preferred in policy %s, or place.count: 2", i->policy->name),
                    "%s needs %" PRIu64 " MiB, its nodes have %" PRIu64
                    " MiB, and its policy binds memory strictly",
@@ -568,7 +559,7 @@ static void audit_huge_pool(Audit *a, const AuditInstance *i) {
         (void)snprintf(path, sizeof(path),
                        "/sys/devices/system/node/node%" PRIu32 "/hugepages/hugepages-%" PRIu64 "kB",
                        node, s.page_bytes >> 10);
-        audit_find(a, AUDIT_HUGE_POOL, AUDIT_WARNING, text_new("%s/free_hugepages", path),
+        audit_find(a, AUDIT_HUGE_POOL, text_new("%s/free_hugepages", path),
                    text_new("echo %" PRIu64 " >%s/nr_hugepages, or place.count: 2 in policy %s",
                             n_pages + s.n_wanted - s.n_free, path, i->policy->name),
                    "%s has reserved huge pages of %" PRIu64 " KiB and needs %" PRIu64
@@ -590,7 +581,7 @@ static void audit_storage_node(Audit *a, const AuditInstance *i) {
         /* Not /sys/block/NAME/device/numa_node: of NVMe that is the controller's
          * class device, whose number is not the firmware's. */
         disk = device_list_find(a->in->devices, DEVICE_DISK, i->device);
-        audit_find(a, AUDIT_STORAGE_NODE, AUDIT_WARNING,
+        audit_find(a, AUDIT_STORAGE_NODE,
                    disk && disk->pci ? text_new("/sys/bus/pci/devices/%s/numa_node", disk->pci)
                                      : text_new("/sys/block/%s", i->device),
                    text_new("place: {near: storage} in policy %s", i->policy->name),
@@ -616,7 +607,7 @@ static void audit_shared_disk(Audit *a) {
                         other++;
                 if (other == i)
                         continue;
-                audit_find(a, AUDIT_SHARED_DISK, AUDIT_WARNING, text_new("/proc/self/mountinfo"),
+                audit_find(a, AUDIT_SHARED_DISK, text_new("/proc/self/mountinfo"),
                            text_new("a disk for each, or end the one that the cluster has "
                                     "forgotten; else limit the rates: tidbnumactl advise"),
                            "%s and %s have their data on one disk, %s", other->name, i->name,
@@ -688,7 +679,7 @@ static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
         append_set("memory nodes", ID_VIEW(&i->by_hand.cpuset_nodes), &sets);
         if (audit_has(a, &sets))
                 audit_find(
-                        a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+                        a, AUDIT_BOUND_BY_HAND, text_new("/proc/%d/status", i->pid),
                         i->unit ? text_new("remove AllowedCPUs= and AllowedMemoryNodes= from "
                                            "the unit (systemctl cat %s shows where they are), or "
                                            "name these nodes in policy %s",
@@ -700,20 +691,18 @@ static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
                         i->unit ? "AllowedCPUs= or AllowedMemoryNodes= of its unit"
                                 : "the cpuset of its cgroup");
         if (!id_set_is_empty(&i->by_hand.thread_cpus))
-                audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
-                           text_new("/proc/%d/status", i->pid), hand_remedy(i, start),
-                           "%s is bound to CPUs %s by %s, not by tidbnumad", i->name,
-                           id_set_list(&i->by_hand.thread_cpus), hand_of(i, start));
+                audit_find(a, AUDIT_BOUND_BY_HAND, text_new("/proc/%d/status", i->pid),
+                           hand_remedy(i, start), "%s is bound to CPUs %s by %s, not by tidbnumad",
+                           i->name, id_set_list(&i->by_hand.thread_cpus), hand_of(i, start));
         if (i->memory_policy && memory_start == START_NOTHING)
                 audit_find(
-                        a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
-                        text_new("/proc/%d/numa_maps", i->pid),
+                        a, AUDIT_BOUND_BY_HAND, text_new("/proc/%d/numa_maps", i->pid),
                         text_new("take numactl, NUMAPolicy= and numa_node out of its run script, "
                                  "unit or TiUP topology, and restart it"),
                         "%s has the memory policy %s of its own", i->name, i->memory_policy);
         else if (i->memory_policy)
-                audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
-                           text_new("/proc/%d/numa_maps", i->pid), hand_remedy(i, memory_start),
+                audit_find(a, AUDIT_BOUND_BY_HAND, text_new("/proc/%d/numa_maps", i->pid),
+                           hand_remedy(i, memory_start),
                            "%s has the memory policy %s of its own, by %s", i->name,
                            i->memory_policy, hand_of(i, memory_start));
 }
@@ -727,7 +716,7 @@ static void audit_reserved_cpus(Audit *a, const AuditInstance *i) {
         audit_hold(a, AUDIT_RESERVED_CPUS);
         if (id_set_is_empty(&taken))
                 return;
-        audit_find(a, AUDIT_RESERVED_CPUS, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+        audit_find(a, AUDIT_RESERVED_CPUS, text_new("/proc/%d/status", i->pid),
                    listed ? text_new("take these CPUs out of `cpus` in policy %s", i->policy->name)
                           : text_new("let the daemon bind it: enforcement: {mode: enforce} in a "
                                      "policy file; else see tidbnumactl explain %s",
@@ -748,14 +737,13 @@ static void audit_gomaxprocs(Audit *a, const AuditInstance *i) {
                 return;
         remedy = text_new("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", n);
         if (i->gomaxprocs > 0)
-                audit_find(a, AUDIT_GOMAXPROCS, AUDIT_WARNING,
+                audit_find(a, AUDIT_GOMAXPROCS,
                            i->gomaxprocs_reported ? text_new("its metrics")
                                                   : text_new("/proc/%d/environ", i->pid),
                            remedy, "%s runs with GOMAXPROCS=%" PRIu32 " and has %" PRIu32 " CPUs",
                            i->name, i->gomaxprocs, n);
         else
-                audit_find(a, AUDIT_GOMAXPROCS, AUDIT_WARNING, text_new("/proc/%d/exe", i->pid),
-                           remedy,
+                audit_find(a, AUDIT_GOMAXPROCS, text_new("/proc/%d/exe", i->pid), remedy,
                            "%s was built with Go 1.24 or earlier and started before it was bound: "
                            "it still counts on the CPUs that it had then",
                            i->name);
@@ -771,7 +759,7 @@ static void audit_kept_pools(Audit *a, const AuditInstance *i) {
         audit_hold(a, AUDIT_KEPT_POOLS);
         if (i->n_read_threads <= most)
                 return;
-        audit_find(a, AUDIT_KEPT_POOLS, AUDIT_WARNING, text_new("/proc/%d/task/*/comm", i->pid),
+        audit_find(a, AUDIT_KEPT_POOLS, text_new("/proc/%d/task/*/comm", i->pid),
                    text_new("a restart of %s, or readpool.unified.max-thread-count = %" PRIu32
                             ", which can be set while it runs",
                             i->unit ? i->unit : i->name, n * 8 / 10 > 4 ? n * 8 / 10 : 4),
@@ -808,14 +796,14 @@ static void audit_labels(Audit *a) {
         audit_hold(a, AUDIT_LABELS);
         if (audit_has(a, &names))
                 audit_find(
-                        a, AUDIT_LABELS, AUDIT_WARNING, text_new("their settings"),
+                        a, AUDIT_LABELS, text_new("their settings"),
                         text_new("server.labels.host in each, the name of this host, and host in "
                                  "PD's replication.location-labels"),
                         "%zu TiKV servers are on this host, and %s ha%s no label that names it: "
                         "PD may put two replicas of a region here",
                         n, text_string(&names), strchr(text_string(&names), ',') ? "ve" : "s");
         if (locations && locations[0] == '\0')
-                audit_find(a, AUDIT_LABELS, AUDIT_WARNING, text_new("the settings of PD"),
+                audit_find(a, AUDIT_LABELS, text_new("the settings of PD"),
                            text_new("pd-ctl config set location-labels host"),
                            "%zu TiKV servers are on this host, and PD has no labels by which it "
                            "keeps replicas on different hosts",
@@ -830,7 +818,7 @@ static void audit_lost_cpus(Audit *a, const AuditInstance *i) {
         audit_hold(a, AUDIT_LOST_CPUS);
         if (id_set_is_empty(&lost))
                 return;
-        audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING, text_new("/sys/devices/system/cpu/isolated"),
+        audit_find(a, AUDIT_LOST_CPUS, text_new("/sys/devices/system/cpu/isolated"),
                    text_new("boot without isolcpus= and nohz_full= for them, or leave them out by "
                             "`cpus` in policy %s",
                             i->policy->name),
@@ -847,7 +835,7 @@ static void audit_offline_cpus(Audit *a) {
                 return;
         for (size_t i = 0; i < a->in->topology->n_nodes; i++)
                 untrusted |= a->in->topology->nodes[i].overlaps;
-        audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING, text_new("/sys/devices/system/cpu/offline"),
+        audit_find(a, AUDIT_LOST_CPUS, text_new("/sys/devices/system/cpu/offline"),
                    text_new("echo 1 >/sys/devices/system/cpu/cpu%d/online, and so on; leave them "
                             "if they are off on purpose (SMT)",
                             id_set_next(&a->in->topology->offline_cpus, 0)),
@@ -860,7 +848,7 @@ static void audit_taken_cpus(Audit *a) {
 
         if (id_set_is_empty(&t->taken_cpus))
                 return;
-        audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING,
+        audit_find(a, AUDIT_LOST_CPUS,
                    text_new("/sys/fs/cgroup%s/cpuset.cpus.partition", t->taken_by),
                    text_new("echo member >/sys/fs/cgroup%s/cpuset.cpus.partition, if nothing needs "
                             "it; else leave these CPUs out of the policies",
@@ -875,9 +863,8 @@ static void audit_starts(Audit *a) {
         for (size_t i = 0; i < a->in->n_units; i++) {
                 const AuditUnit *u = &a->in->units[i];
 
-                audit_find(a, AUDIT_START, AUDIT_WARNING, text_new("%s", u->name),
-                           text_new("%s", u->remedy), "%s does not start bound: %s", u->name,
-                           u->reason);
+                audit_find(a, AUDIT_START, text_new("%s", u->name), text_new("%s", u->remedy),
+                           "%s does not start bound: %s", u->name, u->reason);
         }
 }
 
@@ -902,9 +889,12 @@ static void (*const rules_of_instance[])(Audit *a, const AuditInstance *i) = {
 };
 
 int audit_build(const AuditInput *input, AuditReport *ret) {
+        const PolicySet *set = input->policies;
         Audit a = { .in = input };
         int r;
 
+        for (size_t i = 0; i < set->n_policies; i++)
+                a.strict |= !set->policies[i].built_in && set->policies[i].memory == MEMORY_BIND;
         for (size_t i = 0; i < input->n_instances; i++)
                 if (input->instances[i].placed) {
                         id_set_union(&a.nodes, &input->instances[i].nodes);
