@@ -211,10 +211,9 @@ bool irq_host_has_vector(const IrqHost *host, const SettingKey *key) {
         for (size_t i = 0; i < host->n_devices; i++) {
                 const IrqDevice *d = &host->devices[i];
 
-                for (size_t k = 0; k < d->n_vectors; k++)
-                        if (d->vectors[k].irq == key->number &&
-                            strcmp(irq_device_key(d), key->device) == 0)
-                                return true;
+                if (strcmp(irq_device_key(d), key->device) == 0 &&
+                    irq_device_vector(d, key->number))
+                        return true;
         }
         return false;
 }
