@@ -35,13 +35,11 @@ uint64_t fit_left_bytes(const NodeUse *use, uint64_t held_bytes) {
         return left < use->total_bytes ? left : use->total_bytes;
 }
 
-bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes, uint64_t *ret_missing_bytes) {
+bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes) {
         uint64_t room = 0;
 
         for (size_t i = 0; i < n_rooms; i++)
                 room += room_of(&rooms[i]);
-        if (ret_missing_bytes)
-                *ret_missing_bytes = fit_minus(bytes, room);
         return bytes <= room;
 }
 

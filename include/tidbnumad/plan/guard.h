@@ -31,9 +31,8 @@ NodeRoom fit_room(uint32_t node, const NodeUse *use);
  * moves with them. */
 uint64_t fit_left_bytes(const NodeUse *use, uint64_t held_bytes);
 
-/* Do `bytes` fit on the nodes together? `ret_missing_bytes` (may be NULL): the memory that is
- * missing. */
-bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes, uint64_t *ret_missing_bytes);
+/* Do `bytes` fit on the nodes together? */
+bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes);
 
 /* The index of the node with the most room above its headroom. Memory that is planned for other
  * instances is not subtracted, because moves compete for it piece by piece. Clean page cache counts

@@ -401,7 +401,7 @@ static Step step_plan(const Binder *b, Instance *i, uint64_t now_usec) {
         /* When the free memory cannot be read, nothing is moved. */
         if (i->memory_known && room_of(b->placing, i, &rooms, &n_rooms) >= 0) {
                 in.fits = fit_check(rooms, n_rooms,
-                                    i->binding.outside_bytes + guard_margin_bytes(b, i), NULL);
+                                    i->binding.outside_bytes + guard_margin_bytes(b, i));
                 in.has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
         }
         step_input_add_pools(b, i, &in);

@@ -367,7 +367,7 @@ static bool unit_has_room(const Unit *u, const Placement *p) {
                  undo_record_is_ours(unit_record(u), UNIT_MEMS, ID_VIEW(&mems));
         return room_on(units->placing, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
                fit_check(rooms, n_rooms,
-                         known_unit_room_bytes(&units->host->topology, &p->nodes, narrow), NULL);
+                         known_unit_room_bytes(&units->host->topology, &p->nodes, narrow));
 }
 
 static const char huge_unknown[] =
