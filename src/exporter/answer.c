@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -197,28 +196,10 @@ void store_free(Store *store) {
 
 /* --- the exporter's own metrics, from /proc/self, which a process may always read --- */
 
-/* "12.345": seconds, to a thousandth. */
-static void self_append_seconds(Text *text, double seconds) {
-        uint64_t millis = (uint64_t)(seconds * 1000 + 0.5);
-
-        text_appendf(text, "%" PRIu64 ".%03" PRIu64, millis / 1000, millis % 1000);
-}
-
-static void append_head(Text *text, const char *name, const char *type, const char *help) {
-        text_appendf(text, "# HELP %s %s\n# TYPE %s %s\n%s ", name, help, name, type, name);
-}
-
-static void append_seconds(Text *text, const char *name, const char *type, const char *help,
-                           double value) {
-        append_head(text, name, type, help);
-        self_append_seconds(text, value);
-        text_append(text, "\n");
-}
-
-static void append_count(Text *text, const char *name, const char *type, const char *help,
-                         uint64_t value) {
-        append_head(text, name, type, help);
-        text_appendf(text, "%" PRIu64 "\n", value);
+static void append_metric(Text *text, const char *name, const char *type, const char *help,
+                          int decimals, double value) {
+        text_appendf(text, "# HELP %s %s\n# TYPE %s %s\n%s %.*f\n", name, help, name, type, name,
+                     decimals, value);
 }
 
 /* The second number of statm, in pages (proc(5)); 0: not known. */
@@ -249,22 +230,23 @@ static void self_append_metrics(Text *text, double age_seconds, uint64_t n_scrap
         (void)getrusage(RUSAGE_SELF, &used);
         for (const struct dirent *entry; dir && (entry = readdir(dir));)
                 n_fds += entry->d_name[0] != '.';
-        append_seconds(text, "tidbnumad_exporter_snapshot_age_seconds", "gauge",
-                       "Time since the daemon wrote the snapshot of this response.", age_seconds);
-        append_count(text, "tidbnumad_exporter_scrapes_total", "counter",
-                     "Responses with metrics, including this one.", n_scrapes);
-        append_count(text, "tidbnumad_exporter_clients_cut_off_total", "counter",
-                     "Connections that were closed because the client was too slow.", n_cut_off);
-        append_seconds(text, "tidbnumad_exporter_cpu_seconds_total", "counter",
-                       "User and system CPU time of the exporter.",
-                       (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-                               (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
+        append_metric(text, "tidbnumad_exporter_snapshot_age_seconds", "gauge",
+                      "Time since the daemon wrote the snapshot of this response.", 3, age_seconds);
+        append_metric(text, "tidbnumad_exporter_scrapes_total", "counter",
+                      "Responses with metrics, including this one.", 0, (double)n_scrapes);
+        append_metric(text, "tidbnumad_exporter_clients_cut_off_total", "counter",
+                      "Connections that were closed because the client was too slow.", 0,
+                      (double)n_cut_off);
+        append_metric(text, "tidbnumad_exporter_cpu_seconds_total", "counter",
+                      "User and system CPU time of the exporter.", 3,
+                      (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                              (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
         if (resident > 0)
-                append_count(text, "tidbnumad_exporter_resident_memory_bytes", "gauge",
-                             "Resident memory of the exporter.", resident);
+                append_metric(text, "tidbnumad_exporter_resident_memory_bytes", "gauge",
+                              "Resident memory of the exporter.", 0, (double)resident);
         if (n_fds > 1) /* without the descriptor that is used for counting */
-                append_count(text, "tidbnumad_exporter_open_fds", "gauge",
-                             "Open file descriptors of the exporter.", n_fds - 1);
+                append_metric(text, "tidbnumad_exporter_open_fds", "gauge",
+                              "Open file descriptors of the exporter.", 0, (double)(n_fds - 1));
 }
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -284,47 +266,38 @@ void answer_done(Answer *answer) {
         *answer = (Answer){ 0 };
 }
 
-static void answer_set_plain(Answer *answer, unsigned status) {
+static void answer_set_plain(Answer *answer, unsigned status, const char *text) {
         answer->status = status;
         answer->content_type = PLAIN_TYPE;
+        text_append(&answer->text, text);
 }
 
-/* 503: the exporter works, but its source does not, or not yet. */
-static void answer_explain_file(Answer *answer, const Store *store, StoreFile file, int error) {
-        const char *runtime_dir = store->runtime_dir, *name = file_names[file];
-        char buffer[128];
-
-        answer_set_plain(answer, 503);
-        if (error == -ENOENT)
-                text_appendf(&answer->text,
-                             "no snapshot: %s/%s does not exist. Is tidbnumad running? (systemctl "
-                             "status tidbnumad)\n",
-                             runtime_dir, name);
-        else if (error == -ELOOP || error == -EBADF)
-                text_appendf(&answer->text, "no snapshot: %s/%s is not a regular file\n",
-                             runtime_dir, name);
-        else if (error == -EFBIG)
-                text_appendf(&answer->text, "no snapshot: %s/%s is larger than %zu bytes\n",
-                             runtime_dir, name, SNAPSHOT_FILE_MAX);
-        else
-                text_appendf(&answer->text, "no snapshot: %s/%s: %s\n", runtime_dir, name,
-                             strerror_r(-error, buffer, sizeof(buffer)));
-}
-
-/* 0 also if the answer is an error page. */
+/* 0 also if the answer is an error page, without a body. */
 static int answer_take_body(Store *store, StoreFile file, const char *content_type,
                             Answer *answer) {
+        char buffer[128];
         int r = store_take(store, file, &answer->body);
 
         if (r == -ENOMEM)
                 return r;
-        if (r < 0) {
-                answer_explain_file(answer, store, file, r);
+        if (r >= 0) {
+                answer->store = store;
+                answer->status = 200;
+                answer->content_type = content_type;
                 return 0;
         }
-        answer->store = store;
-        answer->status = 200;
-        answer->content_type = content_type;
+        /* The exporter works, but its source does not, or not yet. */
+        answer_set_plain(answer, 503, "no snapshot: ");
+        text_appendf(&answer->text, "%s/%s", store->runtime_dir, file_names[file]);
+        if (r == -ENOENT)
+                text_append(&answer->text, " does not exist. Is tidbnumad running? (systemctl "
+                                           "status tidbnumad)\n");
+        else if (r == -ELOOP || r == -EBADF)
+                text_append(&answer->text, " is not a regular file\n");
+        else if (r == -EFBIG)
+                text_appendf(&answer->text, " is larger than %zu bytes\n", SNAPSHOT_FILE_MAX);
+        else
+                text_appendf(&answer->text, ": %s\n", strerror_r(-r, buffer, sizeof(buffer)));
         return 0;
 }
 
@@ -347,41 +320,33 @@ static double metric_of(const char *metrics, const char *name, double otherwise)
 }
 
 static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
-        StoreBody *body;
-        int r = store_take(store, STORE_METRICS, &body);
+        int r = answer_take_body(store, STORE_METRICS, PLAIN_TYPE, answer);
+        const StoreBody *body = answer->body;
         double age, interval, limit;
         bool ready;
 
-        if (r == -ENOMEM)
+        if (r < 0 || !body)
                 return r;
-        if (r < 0) {
-                answer_explain_file(answer, store, STORE_METRICS, r);
-                return 0;
-        }
         age = body_age(body, now_seconds);
         interval = metric_of(body->data, INTERVAL_METRIC, INTERVAL_SECONDS_DEFAULT);
         limit = 3 * (interval > 0 ? interval : INTERVAL_SECONDS_DEFAULT);
         ready = metric_of(body->data, READY_METRIC, 1) > 0;
-        store_put_back(store, body);
+        store_put_back(store, TAKE_PTR(answer->body));
         if (limit < ANSWER_HEALTHY_SECONDS_MIN)
                 limit = ANSWER_HEALTHY_SECONDS_MIN;
-        if (!ready) {
-                answer_set_plain(answer, 503);
-                text_append(&answer->text, "not ready: tidbnumad has stopped, or has not finished "
-                                           "its start (systemctl status tidbnumad)\n");
-                return 0;
+        if (!ready)
+                answer_set_plain(answer, 503,
+                                 "not ready: tidbnumad has stopped, or has not finished its start "
+                                 "(systemctl status tidbnumad)\n");
+        else if (age <= limit)
+                answer_set_plain(answer, 200, "ok\n");
+        else {
+                answer_set_plain(answer, 503, "stale: ");
+                text_appendf(&answer->text,
+                             "the snapshot is %.3f s old, more than %.3f s. Is tidbnumad running? "
+                             "(systemctl status tidbnumad)\n",
+                             age, limit);
         }
-        if (age <= limit) {
-                answer_set_plain(answer, 200);
-                text_append(&answer->text, "ok\n");
-                return 0;
-        }
-        answer_set_plain(answer, 503);
-        text_append(&answer->text, "stale: the snapshot is ");
-        self_append_seconds(&answer->text, age);
-        text_append(&answer->text, " s old, more than ");
-        self_append_seconds(&answer->text, limit);
-        text_append(&answer->text, " s. Is tidbnumad running? (systemctl status tidbnumad)\n");
         return 0;
 }
 
@@ -389,11 +354,9 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
 static int answer_finish(int r, Answer *answer, Answer *ret) {
         if (r >= 0)
                 r = answer->text.error;
-        if (r < 0)
-                return r;
-        *ret = *answer;
-        *answer = (Answer){ 0 };
-        return 0;
+        if (r >= 0)
+                *ret = TAKE_STRUCT(*answer);
+        return r;
 }
 
 int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
@@ -414,16 +377,15 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
                 r = answer_take_body(store, STORE_STATUS, JSON_TYPE, &answer);
         else if (strcmp(path, "/healthz") == 0)
                 r = answer_healthz(store, request->now_seconds, &answer);
-        else if (strcmp(path, "/") == 0) {
-                answer_set_plain(&answer, 200);
-                text_append(&answer.text, "tidbnumad-exporter\n"
-                                          "/metrics  Prometheus metrics\n"
-                                          "/status   the whole state as JSON\n"
-                                          "/healthz  whether the state is recent\n");
-        } else {
-                answer_set_plain(&answer, 404);
-                text_append(&answer.text, "not found; there is /metrics, /status and /healthz\n");
-        }
+        else if (strcmp(path, "/") == 0)
+                answer_set_plain(&answer, 200,
+                                 "tidbnumad-exporter\n"
+                                 "/metrics  Prometheus metrics\n"
+                                 "/status   the whole state as JSON\n"
+                                 "/healthz  whether the state is recent\n");
+        else
+                answer_set_plain(&answer, 404,
+                                 "not found; there is /metrics, /status and /healthz\n");
         if (r >= 0 && answer.body && strcmp(path, "/metrics") == 0) {
                 answer.is_scrape = true;
                 self_append_metrics(&answer.text, body_age(answer.body, request->now_seconds),
@@ -435,7 +397,6 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
 int answer_build_method_not_allowed(Answer *ret) {
         _cleanup_answer_ Answer answer = { 0 };
 
-        answer_set_plain(&answer, 405);
-        text_append(&answer.text, "only GET and HEAD are answered\n");
+        answer_set_plain(&answer, 405, "only GET and HEAD are answered\n");
         return answer_finish(0, &answer, ret);
 }

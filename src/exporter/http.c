@@ -40,10 +40,10 @@ struct Clients {
         Client list[];
 };
 
-static uint64_t now_msec(void) {
+static uint64_t now_msec(clockid_t clock) {
         struct timespec t;
 
-        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        (void)clock_gettime(clock, &t);
         return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
@@ -61,7 +61,7 @@ static void *clients_watch(void *userdata) {
 
         (void)pthread_mutex_lock(&clients->lock);
         while (!clients->ends) {
-                const uint64_t now = now_msec();
+                const uint64_t now = now_msec(CLOCK_MONOTONIC);
                 struct timespec until;
                 uint64_t next = NEVER;
 
@@ -134,7 +134,7 @@ void clients_free(Clients *clients) {
 /* --- the table --- */
 
 static void client_set_deadline(Clients *clients, Client *client, bool fetches) {
-        client->since_msec = now_msec();
+        client->since_msec = now_msec(CLOCK_MONOTONIC);
         client->order = clients->n_begun++;
         client->fetches = fetches;
         client->deadline_msec =
@@ -220,7 +220,7 @@ void clients_fetches(Clients *clients, Client *client) {
 }
 
 void clients_cut_fetching(Clients *clients, unsigned least_msec) {
-        const uint64_t now = now_msec();
+        const uint64_t now = now_msec(CLOCK_MONOTONIC);
 
         (void)pthread_mutex_lock(&clients->lock);
         for (size_t i = 0; i < clients->n_places; i++) {
@@ -260,13 +260,6 @@ struct Http {
         unsigned crowded_msec;
         atomic_uint_fast64_t n_scrapes;
 };
-
-static double now_seconds(void) {
-        struct timespec ts;
-
-        (void)clock_gettime(CLOCK_REALTIME, &ts);
-        return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 /* --- answers --- */
 
@@ -361,7 +354,7 @@ static HttpResult on_request(void *userdata, struct MHD_Connection *connection, 
                 return MHD_YES;
         }
         asked = (AnswerRequest){ .path = path,
-                                 .now_seconds = now_seconds(),
+                                 .now_seconds = (double)now_msec(CLOCK_REALTIME) / 1e3,
                                  .n_scrapes = http->n_scrapes,
                                  .n_cut_off = clients_n_cut(http->clients) };
         if (!client || answer_build(http->store, &asked, &answer) < 0)

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <systemd/sd-daemon.h>
 
+#include "config.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/exporter/listen.h"
 
@@ -53,6 +54,7 @@ static const struct option options[] = {
 
 int args_parse(int argc, char **argv, Args *ret) {
         Args args = { .runtime_dir = EXPORTER_RUNTIME_DIR };
+        bool print_help = false, print_version = false;
         int c;
 
         optind = 0; /* glibc: reset getopt for a repeated call */
@@ -69,10 +71,10 @@ int args_parse(int argc, char **argv, Args *ret) {
                         args.runtime_dir = optarg;
                         break;
                 case 'h':
-                        args.help = true;
+                        print_help = true;
                         break;
                 case 'V':
-                        args.version = true;
+                        print_version = true;
                         break;
                 default: /* getopt_long() has printed the error */
                         (void)fputs("Try 'tidbnumad-exporter --help'.\n", stderr);
@@ -85,12 +87,13 @@ int args_parse(int argc, char **argv, Args *ret) {
                     argv[optind]);
                 return -EINVAL;
         }
+        if (print_help || print_version) {
+                (void)fputs(print_help ? help : "tidbnumad-exporter " TIDBNUMAD_VERSION "\n",
+                            stdout);
+                return 0;
+        }
         *ret = args;
-        return 0;
-}
-
-void args_print_help(FILE *file) {
-        (void)fputs(help, file);
+        return 1;
 }
 
 /* --- sockets: passed by systemd, or created on hosts without it --- */

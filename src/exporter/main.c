@@ -6,8 +6,6 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "config.h"
-
 #include "tidbnumad/exporter/http.h"
 #include "tidbnumad/exporter/listen.h"
 
@@ -18,16 +16,9 @@ int main(int argc, char **argv) {
         int r, received;
         Args args;
 
-        if (args_parse(argc, argv, &args) < 0)
-                return EXIT_FAILURE;
-        if (args.help) {
-                args_print_help(stdout);
-                return EXIT_SUCCESS;
-        }
-        if (args.version) {
-                puts("tidbnumad-exporter " TIDBNUMAD_VERSION);
-                return EXIT_SUCCESS;
-        }
+        r = args_parse(argc, argv, &args);
+        if (r <= 0)
+                return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 
         /* By default glibc raises the size from which freed blocks return to the kernel, and keeps
          * memory for each thread. Blocks of an ordinary snapshot are still kept: page faults for

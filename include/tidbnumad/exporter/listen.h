@@ -1,7 +1,6 @@
 /* The command line of tidbnumad-exporter, and the sockets that it serves. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -15,14 +14,11 @@ typedef struct Args {
         const char *runtime_dir;
         const char *listen[EXPORTER_SOCKETS_MAX]; /* "unix:PATH" or "ADDRESS:PORT", as given */
         size_t n_listen;
-        bool help;    /* print it and end well */
-        bool version; /* print it and end well */
 } Args;
 
-/* The strings point into `argv`. -EINVAL: not understood, a sentence about it is on stderr. */
+/* The strings point into `argv`. 1: continue; 0: --help or --version was printed; -EINVAL: not
+ * understood, a sentence about it is on stderr. */
 int args_parse(int argc, char **argv, Args *ret);
-
-void args_print_help(FILE *file);
 
 /* The sockets that the exporter serves. */
 
