@@ -136,8 +136,7 @@ static int load_instances(const Situation *s, Check *check) {
                 HugeMaps maps;
 
                 *new = (AuditInstance){ .instance = s->servers[i],
-                                        .placed = plan_report_places(row),
-                                        .disk_nodes = row->in->device_nodes };
+                                        .placed = plan_report_places(row) };
                 if (new->placed) {
                         new->nodes = row->choice->placement.nodes;
                         new->cpus = row->choice->placement.cpus;

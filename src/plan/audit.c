@@ -572,11 +572,11 @@ static void audit_huge_pool(Audit *a, const AuditInstance *i) {
 static void audit_storage_node(Audit *a, const AuditInstance *i) {
         const Device *disk;
 
-        if (!i->device || id_set_is_empty(&i->disk_nodes) || a->in->topology->n_nodes < 2 ||
+        if (!i->device || id_set_is_empty(&i->storage_nodes) || a->in->topology->n_nodes < 2 ||
             audit_product(i) != PRODUCT_TIKV)
                 return;
         audit_hold(a, AUDIT_STORAGE_NODE);
-        if (id_set_intersects(&i->nodes, &i->disk_nodes))
+        if (id_set_intersects(&i->nodes, &i->storage_nodes))
                 return;
         /* Not /sys/block/NAME/device/numa_node: of NVMe that is the controller's
          * class device, whose number is not the firmware's. */
@@ -586,7 +586,7 @@ static void audit_storage_node(Audit *a, const AuditInstance *i) {
                                      : text_new("/sys/block/%s", i->device),
                    text_new("place: {near: storage} in policy %s", i->policy->name),
                    "%s is away from its disk %s, which is at node %s", i->name, i->device,
-                   id_set_list(&i->disk_nodes));
+                   id_set_list(&i->storage_nodes));
 }
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */

@@ -41,7 +41,6 @@ typedef struct AuditInstance {
         StartSource memory_source; /* what of its start chooses memory nodes */
         bool start_known;          /* the daemon has read what its start chooses */
         const DeviceList *disks;   /* all of them; NULL: not known */
-        NodeSet disk_nodes;        /* empty: not known */
         const HugeNeed *huge;      /* reserved huge pages that it has mapped; NULL: not known */
         size_t n_read_threads;     /* TIKV_READ_THREADS; 0: none, not known */
 } AuditInstance;

@@ -100,7 +100,7 @@ static inline void init(World *w) {
                                            .cpus = cpu_set("4-7"),
                                            .allowed_cpus = cpu_set("4-7"),
                                            .device = "nvme0n1",
-                                           .disk_nodes = node_set("1"),
+                                           .storage_nodes = node_set("1"),
                                            .need_bytes = 8 * GIB,
                                            .limit_bytes = 85 * GIB,
                                            .n_read_threads = 4,

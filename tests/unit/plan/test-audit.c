@@ -150,7 +150,7 @@ static void fast_card_balanced(World *w) {
 }
 
 static void away_from_its_disk(World *w) {
-        w->instances[1].disk_nodes = node_set("0");
+        w->instances[1].storage_nodes = node_set("0");
 }
 
 static void two_on_a_disk(World *w) {
