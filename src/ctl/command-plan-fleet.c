@@ -98,19 +98,6 @@ static const struct {
         { ".topology", FLEET_DESCRIPTION }, { ".xml", FLEET_XML },
 };
 
-/* The length of the pattern of hosts in a file's name; 0: it is no machine. */
-static size_t pattern_length(const char *path, const char *name, FleetMachineKind *ret) {
-        struct stat st;
-
-        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
-                *ret = kinds[i].kind;
-                if (text_ends_with(name, kinds[i].suffix))
-                        return strlen(name) - strlen(kinds[i].suffix);
-        }
-        *ret = FLEET_DUMP;
-        return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? strlen(name) : 0;
-}
-
 static int add_class(Fleet *fleet, FleetMachineKind kind, char *path, char *pattern) {
         if (!path || !pattern ||
             ARRAY_RESERVE(fleet->classes, fleet->classes_allocated, fleet->n_classes + 1) < 0) {
@@ -135,39 +122,30 @@ static int read_folder(Fleet *fleet) {
                 return r;
         }
         for (int i = 0; i < n; i++) {
-                const char *name = names[i]->d_name;
+                _cleanup_free_ struct dirent *entry = names[i];
+                const char *name = entry->d_name;
                 _cleanup_free_ char *path = NULL;
-                FleetMachineKind kind;
-                size_t length;
+                FleetMachineKind kind = FLEET_DUMP;
+                size_t length = 0; /* of the pattern of hosts in the name; 0: it is no machine */
+                struct stat st;
 
-                if (r >= 0 && name[0] != '.') {
-                        path = text_new("%s/%s", fleet->args->hosts, name);
-                        length = path ? pattern_length(path, name, &kind) : 0;
-                        if (!path)
-                                r = -ENOMEM;
-                        else if (length > 0)
-                                r = add_class(fleet, kind, TAKE_PTR(path), strndup(name, length));
-                }
-                free(names[i]);
+                if (r < 0 || name[0] == '.')
+                        continue;
+                path = text_new("%s/%s", fleet->args->hosts, name);
+                for (size_t k = 0; k < ELEMENTSOF(kinds) && length == 0; k++)
+                        if (text_ends_with(name, kinds[k].suffix)) {
+                                kind = kinds[k].kind;
+                                length = strlen(name) - strlen(kinds[k].suffix);
+                        }
+                if (path && length == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+                        length = strlen(name);
+                if (!path)
+                        r = -ENOMEM;
+                else if (length > 0)
+                        r = add_class(fleet, kind, TAKE_PTR(path), strndup(name, length));
         }
         free(names);
         return r;
-}
-
-/* Its own file, else the longest glob; of equal ones the first by name. NULL: none. */
-static FleetClass *find_class(const Fleet *fleet, const char *host) {
-        FleetClass *best = NULL;
-
-        for (size_t i = 0; i < fleet->n_classes; i++) {
-                FleetClass *class = &fleet->classes[i];
-
-                if (strcmp(class->pattern, host) == 0)
-                        return class;
-                if (fnmatch(class->pattern, host, 0) == 0 &&
-                    (!best || strlen(class->pattern) > strlen(best->pattern)))
-                        best = class;
-        }
-        return best;
 }
 
 /* --- hosts --- */
@@ -176,6 +154,7 @@ static FleetClass *find_class(const Fleet *fleet, const char *host) {
  * PD, would be left out; a host of monitoring alone is only reported. */
 static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
         const TiupServer *server = &fleet->topology.servers[index];
+        FleetClass *class = NULL;
         FleetHost *host = NULL;
 
         for (size_t i = 0; i < fleet->n_hosts && !host; i++)
@@ -184,11 +163,21 @@ static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
         if (!host) {
                 if (ARRAY_RESERVE(fleet->hosts, fleet->hosts_allocated, fleet->n_hosts + 1) < 0)
                         return -ENOMEM;
+                /* Its own file, else the longest glob; of equal ones the first by name. */
+                for (size_t i = 0; i < fleet->n_classes; i++) {
+                        FleetClass *other = &fleet->classes[i];
+                        const bool own = strcmp(other->pattern, server->host) == 0;
+
+                        if (own || (fnmatch(other->pattern, server->host, 0) == 0 &&
+                                    (!class || strlen(other->pattern) > strlen(class->pattern))))
+                                class = other;
+                        if (own)
+                                break;
+                }
                 host = &fleet->hosts[fleet->n_hosts++];
-                *host = (FleetHost){ .name = server->host,
-                                     .class = find_class(fleet, server->host) };
-                if (host->class)
-                        host->class->used = true;
+                *host = (FleetHost){ .name = server->host, .class = class };
+                if (class)
+                        class->used = true;
         }
         if (ARRAY_RESERVE(host->servers, host->servers_allocated, host->n_servers + 1) < 0)
                 return -ENOMEM;
@@ -208,28 +197,26 @@ static int open_description(const char *path, Machine *machine) {
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
         _cleanup_free_ char *description = NULL, *where = NULL;
         int r = policies_read_file(path, &files, &errors);
+        const char *start = "", *end = start;
         SourceLine at = { 0 };
-        unsigned line = 0;
+        unsigned n_lines = 0, line = 1;
 
         if (r < 0)
                 return policies_print(&errors, "") < 0 ? -ENOMEM : r;
         /* The first line that is no comment. */
-        while (!description && source_line_next(&files.files[0], &at)) {
+        while (start == end && source_line_next(&files.files[0], &at)) {
                 const char *p = at.start;
 
-                line++;
+                n_lines++;
                 while (p < at.end && isspace((unsigned char)*p))
                         p++;
                 if (p == at.end || *p == '#')
                         continue;
-                description = strndup(p, (size_t)(at.end - p));
-                if (!description)
-                        return -ENOMEM;
+                start = p;
+                end = at.end;
+                line = n_lines;
         }
-        if (!description) {
-                line = 1;
-                description = strdup("");
-        }
+        description = strndup(start, (size_t)(end - start));
         where = text_new("%s:%u:", path, line);
         if (!description || !where)
                 return -ENOMEM;
@@ -239,20 +226,6 @@ static int open_description(const char *path, Machine *machine) {
 }
 
 /* --- the servers of a host --- */
-
-/* By program and unit: which user will run it is not known here. */
-static const Policy *find_policy(const PolicySet *policies, const TiupServer *server) {
-        for (size_t i = 0; i < policies->n_policies; i++) {
-                const PolicyMatch *match = &policies->policies[i].match;
-
-                if (!policies->policies[i].built_in &&
-                    (!match->exe || product_of_pattern(match->exe, match->args, server->unit) ==
-                                            server->product) &&
-                    (!match->unit || fnmatch(match->unit, server->unit, FNM_NOESCAPE) == 0))
-                        return &policies->policies[i];
-        }
-        return NULL;
-}
 
 /* The disks under its data directories, where the machine is one that shows them. */
 static int find_disks(const Machine *machine, const TiupServer *server, HostInstance *ret) {
@@ -285,6 +258,7 @@ static int find_disks(const Machine *machine, const TiupServer *server, HostInst
 
 static int plan_host(const Fleet *fleet, FleetHost *host) {
         HostInstances *all = &host->situation.instances;
+        const PolicySet *policies = &host->class->policies.set;
 
         all->instances = calloc(host->n_servers, sizeof(*all->instances));
         host->imagined_from = calloc(host->n_servers, sizeof(*host->imagined_from));
@@ -295,10 +269,20 @@ static int plan_host(const Fleet *fleet, FleetHost *host) {
         host->situation.whole_memory = true;
         for (size_t i = 0; i < host->n_servers; i++) {
                 const TiupServer *server = &fleet->topology.servers[host->servers[i]];
-                const Policy *policy = find_policy(&host->class->policies.set, server);
+                const Policy *policy = NULL;
                 HostInstance *imagined = &all->instances[all->n_instances];
                 int r;
 
+                /* By program and unit: which user will run it is not known here. */
+                for (size_t k = 0; k < policies->n_policies && !policy; k++) {
+                        const PolicyMatch *match = &policies->policies[k].match;
+
+                        if (!policies->policies[k].built_in &&
+                            (!match->exe || product_of_pattern(match->exe, match->args,
+                                                               server->unit) == server->product) &&
+                            (!match->unit || fnmatch(match->unit, server->unit, FNM_NOESCAPE) == 0))
+                                policy = &policies->policies[k];
+                }
                 if (!policy)
                         continue;
                 host->imagined_from[all->n_instances++] = host->servers[i];
@@ -366,27 +350,18 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
         Args args = { 0 };
         int r = 0;
 
-        switch (class->kind) {
-        case FLEET_GIVEN:
-                r = machine_open(fleet->args, &class->machine);
-                break;
-        case FLEET_DESCRIPTION:
-                r = open_description(class->path, &class->machine);
-                break;
-        case FLEET_ARCHIVE:
+        *(class->kind == FLEET_XML ? &args.topology : &args.sysroot) = class->path;
+        if (class->kind == FLEET_ARCHIVE) {
                 r = temporary_folder_make(&folder);
                 if (r >= 0)
                         r = archive_unpack(class->path, &folder);
                 args.sysroot = folder.path;
-                if (r >= 0)
-                        r = machine_open(&args, &class->machine);
-                break;
-        case FLEET_XML:
-        case FLEET_DUMP:
-                *(class->kind == FLEET_XML ? &args.topology : &args.sysroot) = class->path;
-                r = machine_open(&args, &class->machine);
-                break;
         }
+        if (r >= 0)
+                r = class->kind == FLEET_DESCRIPTION
+                            ? open_description(class->path, &class->machine)
+                            : machine_open(class->kind == FLEET_GIVEN ? fleet->args : &args,
+                                           &class->machine);
         if (r < 0 && r != -ENOMEM && class->kind != FLEET_GIVEN)
                 output_line(stderr, "tidbnumactl: %s cannot be used as a machine", class->path);
 
@@ -420,38 +395,6 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
 
 /* --- the nodes of a host's instances, in its policies --- */
 
-/* Before the first key of the policy. One that has entries already keeps them, and no more. */
-static int pin_policy(const FleetHost *host, bool user_units, const Policy *policy,
-                      SourceEditList *edits) {
-        const SourceSpan at = { policy->line, policy->column, 0 };
-        const int indent = (int)policy->column - 1;
-        _cleanup_text_ Text text = { 0 };
-
-        if (policy->n_instances > 0 || policy->column == 0)
-                return 0;
-        for (size_t i = 0; i < host->situation.report.n_instances; i++) {
-                const PlanReportInstance *row = &host->situation.report.instances[i];
-                const HostInstance *imagined = &host->situation.instances.instances[i];
-                char nodes[ID_SET_LIST_MAX];
-
-                if (row->in->policy != policy || !plan_report_places(row))
-                        continue;
-                text_append(&text, text.length == 0 ? "instances:\n" : "");
-                if (id_set_render_list(&row->choice->placement.nodes, nodes, sizeof(nodes)) < 0)
-                        text.error = -ENOMEM;
-                text_appendf(&text, "%*s  - match: {", indent, "");
-                if (user_units) /* services of a user's own manager are no units that match */
-                        text_appendf(&text, "port: %u", imagined->ports[0]);
-                else
-                        text_appendf(&text, "unit: %s", imagined->unit);
-                text_appendf(&text, "}\n%*s    nodes: %s\n", indent, "", nodes);
-        }
-        if (text.length == 0)
-                return text.error;
-        text_appendf(&text, "%*s", indent, "");
-        return source_edit_add(edits, at, &text);
-}
-
 /* All files with the nodes in them, where the daemon would take them: two exclusive instances of
  * one node would be refused, for example. */
 static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret) {
@@ -466,10 +409,44 @@ static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret
                 _cleanup_text_ Text text = { 0 };
                 int r = 0;
 
-                for (size_t k = 0; k < policies->set.n_policies && r >= 0; k++)
-                        if (strcmp(policies->set.policies[k].file, file->path) == 0)
-                                r = pin_policy(host, user_units, &policies->set.policies[k],
-                                               &edits);
+                for (size_t k = 0; k < policies->set.n_policies && r >= 0; k++) {
+                        const Policy *policy = &policies->set.policies[k];
+                        const SourceSpan at = { policy->line, policy->column, 0 };
+                        const int indent = (int)policy->column - 1;
+                        _cleanup_text_ Text entries = { 0 };
+
+                        /* Before the first key of the policy. One that has entries already keeps
+                         * them, and no more. */
+                        if (strcmp(policy->file, file->path) != 0 || policy->n_instances > 0 ||
+                            policy->column == 0)
+                                continue;
+                        for (size_t n = 0; n < host->situation.report.n_instances; n++) {
+                                const PlanReportInstance *row =
+                                        &host->situation.report.instances[n];
+                                const HostInstance *imagined =
+                                        &host->situation.instances.instances[n];
+                                char nodes[ID_SET_LIST_MAX];
+
+                                if (row->in->policy != policy || !plan_report_places(row))
+                                        continue;
+                                text_append(&entries, entries.length == 0 ? "instances:\n" : "");
+                                if (id_set_render_list(&row->choice->placement.nodes, nodes,
+                                                       sizeof(nodes)) < 0)
+                                        entries.error = -ENOMEM;
+                                text_appendf(&entries, "%*s  - match: {", indent, "");
+                                if (user_units) /* services of a user's own manager are no units
+                                                 * that match */
+                                        text_appendf(&entries, "port: %u", imagined->ports[0]);
+                                else
+                                        text_appendf(&entries, "unit: %s", imagined->unit);
+                                text_appendf(&entries, "}\n%*s    nodes: %s\n", indent, "", nodes);
+                        }
+                        r = entries.error;
+                        if (entries.length == 0)
+                                continue;
+                        text_appendf(&entries, "%*s", indent, "");
+                        r = source_edit_add(&edits, at, &entries);
+                }
                 if (r >= 0)
                         r = source_edit_apply(file, &edits, &text);
                 if (r >= 0)
@@ -684,33 +661,18 @@ static int print_table(const Fleet *fleet) {
         return output_text(&text);
 }
 
-/* --- JSON --- */
-
-static int print_json(const Fleet *fleet) {
-        _cleanup_text_ Text text = { 0 };
-        Json json = { .text = &text };
-
-        JSON_OBJECT(&json, NULL) {
-                json_put_bool(&json, "daemon_binds", fleet->daemon_binds);
-                JSON_ARRAY(&json, "hosts", i, fleet->n_hosts)
-                        JSON_OBJECT(&json, NULL) {
-                                const FleetHost *host = &fleet->hosts[i];
-
-                                json_put_string(&json, "host", host->name);
-                                json_put_string(&json, "machine",
-                                                host->class ? host->class->path : NULL);
-                                JSON_ARRAY(&json, "unmatched", k, host->n_servers)
-                                        if (!row_of(host, k))
-                                                json_put_string(
-                                                        &json, NULL,
-                                                        fleet->topology.servers[host->servers[k]]
-                                                                .name);
-                                if (host->class)
-                                        JSON_OBJECT(&json, "plan")
-                                                plan_json_report(&json, &host->situation.report);
-                        }
+static void put_host(Json *json, const Fleet *fleet, const FleetHost *host) {
+        JSON_OBJECT(json, NULL) {
+                json_put_string(json, "host", host->name);
+                json_put_string(json, "machine", host->class ? host->class->path : NULL);
+                JSON_ARRAY(json, "unmatched", k, host->n_servers)
+                        if (!row_of(host, k))
+                                json_put_string(json, NULL,
+                                                fleet->topology.servers[host->servers[k]].name);
+                if (host->class)
+                        JSON_OBJECT(json, "plan")
+                                plan_json_report(json, &host->situation.report);
         }
-        return output_json(&text);
 }
 
 static int compare_hosts(const void *a, const void *b) {
@@ -720,6 +682,8 @@ static int compare_hosts(const void *a, const void *b) {
 int command_plan_fleet(const Args *args) {
         _cleanup_(fleet_close) Fleet fleet = { .args = args };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
         bool refused = false;
         int r = policies_read_file(args->tiup_file, &fleet.files, &errors);
 
@@ -746,8 +710,15 @@ int command_plan_fleet(const Args *args) {
                         r = plan_class(&fleet, &fleet.classes[i]);
         if (r >= 0 && args->output)
                 r = fleet_write(&fleet);
-        if (r >= 0)
-                r = args->json ? print_json(&fleet) : print_table(&fleet);
+        if (r >= 0 && args->json) {
+                JSON_OBJECT(&json, NULL) {
+                        json_put_bool(&json, "daemon_binds", fleet.daemon_binds);
+                        JSON_ARRAY(&json, "hosts", i, fleet.n_hosts)
+                                put_host(&json, &fleet, &fleet.hosts[i]);
+                }
+                r = output_json(&text);
+        } else if (r >= 0)
+                r = print_table(&fleet);
         for (size_t i = 0; i < fleet.n_hosts; i++)
                 refused |= situation_has_refusal(&fleet.hosts[i].situation);
         return r < 0 ? r : refused ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;

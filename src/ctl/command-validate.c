@@ -16,14 +16,6 @@
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/policy-dir.h"
 
-/* What limits the verdict, or is worth knowing and no fault of a policy. */
-enum { NOTE_WITHOUT_ROOT, NOTE_UNUSED, N_NOTES };
-
-static void notes_done(Text (*notes)[N_NOTES]) {
-        for (size_t i = 0; i < N_NOTES; i++)
-                text_done(&(*notes)[i]);
-}
-
 static bool policy_is_matched(const Policy *policy, const PolicyInstance *entry, void *userdata) {
         const HostInstances *running = userdata;
 
@@ -79,33 +71,14 @@ static void put_messages(Json *json, const char *key, const Diagnostics *d) {
                 }
 }
 
-static int validate_print_json(const Policies *p, const Text notes[static N_NOTES], bool valid) {
-        _cleanup_text_ Text text = { 0 };
-        Json json = { .text = &text };
-
-        JSON_OBJECT(&json, NULL) {
-                json_put_bool(&json, "valid", valid);
-                JSON_ARRAY(&json, "policies", i, p->set.n_policies)
-                        if (!p->set.policies[i].built_in)
-                                json_put_string(&json, NULL, p->set.policies[i].name);
-                put_messages(&json, "errors", &p->errors);
-                put_messages(&json, "warnings", &p->warnings);
-                JSON_ARRAY(&json, "notes", i, N_NOTES)
-                        if (notes[i].length > 0)
-                                json_put_string(&json, NULL, notes[i].data);
-        }
-        return output_json(&text);
-}
-
 /* All of it is the command's result, in one stream: the verdict is below its reasons. */
-static int validate_print_text(const Policies *p, const Text notes[static N_NOTES], bool valid) {
+static int validate_print_text(const Policies *p, const WordList *notes, bool valid) {
         _cleanup_text_ Text text = { 0 };
 
         policies_append(&p->warnings, "warning: ", &text);
         policies_append(&p->errors, "", &text);
-        for (size_t i = 0; i < N_NOTES; i++)
-                if (notes[i].length > 0)
-                        text_appendf(&text, "note: %s\n", notes[i].data);
+        for (size_t i = 0; i < notes->n_words; i++)
+                text_appendf(&text, "note: %s\n", notes->words[i]);
         if (!valid)
                 text_appendf(&text, "Refused: %zu error%s.\n", p->errors.n_messages,
                              p->errors.n_messages == 1 ? "" : "s");
@@ -123,10 +96,13 @@ static int validate_print_text(const Policies *p, const Text notes[static N_NOTE
 }
 
 int command_validate(const Args *args) {
-        _cleanup_(notes_done) Text notes[N_NOTES] = { 0 };
+        /* What limits the verdict, or is worth knowing and no fault of a policy. */
+        _cleanup_(word_list_done) WordList notes = { 0 };
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_policies_ Policies policies = { 0 };
         _cleanup_host_instances_ HostInstances running = { 0 };
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
         const PolicySet *set = &policies.set;
         bool valid;
         int r = machine_open(args, &machine);
@@ -144,15 +120,15 @@ int command_validate(const Args *args) {
                         policy_check_matched(set, policy_is_matched, &running, &policies.files,
                                              &policies.warnings);
                 else if (r >= 0)
-                        text_append(&notes[NOTE_WITHOUT_ROOT],
-                                    "without root, policies that match no process are not "
-                                    "reported");
+                        r = word_list_add(&notes, "without root, policies that match no process "
+                                                  "are not reported");
                 if (r >= 0)
                         r = policies.warnings.error;
         }
         if (r == -ENOMEM)
                 return r;
         if (valid && !policies_are_built_in(&policies)) {
+                _cleanup_text_ Text unused = { 0 };
                 NodeSet named = { 0 }; /* the nodes that policies name for instances, leaving no
                                         * choice */
 
@@ -162,10 +138,25 @@ int command_validate(const Args *args) {
                         for (size_t k = 0; k < set->policies[i].n_instances; k++)
                                 id_set_union(&named, &set->policies[i].instances[k].nodes);
                 }
-                topology_append_unused(&machine.topology, &named, &notes[NOTE_UNUSED]);
+                topology_append_unused(&machine.topology, &named, &unused);
+                if (unused.error < 0 ||
+                    (unused.length > 0 && word_list_add(&notes, unused.data) < 0))
+                        return -ENOMEM;
         }
-        r = args->json ? validate_print_json(&policies, notes, valid)
-                       : validate_print_text(&policies, notes, valid);
+        if (args->json) {
+                JSON_OBJECT(&json, NULL) {
+                        json_put_bool(&json, "valid", valid);
+                        JSON_ARRAY(&json, "policies", i, set->n_policies)
+                                if (!set->policies[i].built_in)
+                                        json_put_string(&json, NULL, set->policies[i].name);
+                        put_messages(&json, "errors", &policies.errors);
+                        put_messages(&json, "warnings", &policies.warnings);
+                        JSON_ARRAY(&json, "notes", i, notes.n_words)
+                                json_put_string(&json, NULL, notes.words[i]);
+                }
+                r = output_json(&text);
+        } else
+                r = validate_print_text(&policies, &notes, valid);
         if (r < 0)
                 return r;
         return valid && count_placing_nothing(&policies) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
