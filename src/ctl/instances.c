@@ -23,51 +23,6 @@ static bool is_older(const ProcHandle *handle, double time_seconds) {
         return age > clock_realtime_seconds() - time_seconds;
 }
 
-/* Reads what every user may see of a process; its program, unit and data directory are those that
- * the daemon published. Adds nothing if the process is not the daemon's instance any more. */
-static int add_published(const Sysroot *sysroot, const PolicySet *policies,
-                         const InstanceInfo *published, double time_seconds, HostInstances *list) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        _cleanup_process_ Process process = { 0 };
-        const Policy *policy;
-        ProcStatus status;
-        HostInstance *o;
-        int r;
-
-        if (host_instances_find_pid(list, published->pid))
-                return 0;
-        r = proc_open(sysroot, published->pid, &handle);
-        if (r >= 0 && !is_older(&handle, time_seconds))
-                r = -ESRCH;
-        if (r >= 0)
-                r = proc_status_read(&handle, 0, &status);
-        if (r >= 0)
-                r = proc_cgroup_read(&handle, &process.cgroup);
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
-        process.id = (ProcessId){ .pid = published->pid, .start_ticks = handle.start_ticks };
-        process.uid = status.uid;
-        process.exe = strdup(published->exe);
-        process.unit = published->unit ? strdup(published->unit) : NULL;
-        if (!process.exe || (published->unit && !process.unit))
-                return -ENOMEM;
-        /* The daemon has matched it with its command line, which only its owner may read. Policies
-         * other than the daemon's, as with --policy, are matched with what is visible. */
-        policy = policy_set_find(policies, published->policy);
-        if (!policy)
-                policy = match_process(policies, &process);
-        if (!policy)
-                return 0;
-        r = host_instances_add(list, policy, &process, &handle);
-        if (r < 0)
-                return r;
-        o = host_instances_find_pid(list, published->pid);
-        if (o->data_dir || !published->data_dir)
-                return 0;
-        o->data_dir = strdup(published->data_dir);
-        return o->data_dir ? 0 : -ENOMEM;
-}
-
 static bool holds_published(const HostInstance *o, const InstanceInfo *published,
                             double time_seconds) {
         for (size_t i = 0; i < o->n_members; i++)
@@ -81,11 +36,57 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snap
         _cleanup_host_instances_ HostInstances list = { 0 };
         int r = host_instances_find(sysroot, policies, &list);
 
-        for (size_t i = 0; r >= 0 && status && list.n_denied > 0 && i < status->n_instances; i++)
-                r = add_published(sysroot, policies, &status->instances[i], status->time_seconds,
-                                  &list);
         if (r < 0)
                 return r;
+        /* Of processes that this user may not read, what every user may see; their program, unit
+         * and data directory are those that the daemon published. Nothing is added if the process
+         * is not the daemon's instance any more. */
+        for (size_t i = 0; status && list.n_denied > 0 && i < status->n_instances; i++) {
+                const InstanceInfo *published = &status->instances[i];
+                _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+                _cleanup_process_ Process process = { 0 };
+                const Policy *policy;
+                ProcStatus of;
+                HostInstance *o;
+
+                if (host_instances_find_pid(&list, published->pid))
+                        continue;
+                r = proc_open(sysroot, published->pid, &handle);
+                if (r >= 0 && !is_older(&handle, status->time_seconds))
+                        r = -ESRCH;
+                if (r >= 0)
+                        r = proc_status_read(&handle, 0, &of);
+                if (r >= 0)
+                        r = proc_cgroup_read(&handle, &process.cgroup);
+                if (r == -ENOMEM)
+                        return r;
+                if (r < 0)
+                        continue;
+                process.id =
+                        (ProcessId){ .pid = published->pid, .start_ticks = handle.start_ticks };
+                process.uid = of.uid;
+                process.exe = strdup(published->exe);
+                process.unit = published->unit ? strdup(published->unit) : NULL;
+                if (!process.exe || (published->unit && !process.unit))
+                        return -ENOMEM;
+                /* The daemon has matched it with its command line, which only its owner may read.
+                 * Policies other than the daemon's, as with --policy, are matched with what is
+                 * visible. */
+                policy = policy_set_find(policies, published->policy);
+                if (!policy)
+                        policy = match_process(policies, &process);
+                if (!policy)
+                        continue;
+                r = host_instances_add(&list, policy, &process, &handle);
+                if (r < 0)
+                        return r;
+                o = host_instances_find_pid(&list, published->pid);
+                if (o->data_dir || !published->data_dir)
+                        continue;
+                o->data_dir = strdup(published->data_dir);
+                if (!o->data_dir)
+                        return -ENOMEM;
+        }
         /* Keeps the daemon's name even if the ports would give another one: the first of two
          * instances on one port keeps the short name, and a server that shuts down keeps its last
          * port. */
@@ -211,29 +212,24 @@ _printf_(2, 3) static int refuse(char **ret_message, const char *format, ...) {
         return *ret_message ? -EINVAL : -ENOMEM;
 }
 
-/* Cuts off the size after the last colon: "32GiB" of "4:tikv:32GiB". It begins with a digit. The
- * name of a policy may do so as well: after a count alone a name follows. */
-static char *cut_size(char *word) {
-        const size_t n_digits = strspn(word, "0123456789");
-        char *last = strrchr(word, ':');
-
-        if (!last || last[1] < '0' || last[1] > '9' || (n_digits > 0 && last == word + n_digits))
-                return NULL;
-        *last = '\0';
-        return last + 1;
-}
-
 static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
         char *size, *rest, *colon, *at;
         uint64_t count = 1;
+        size_t n_digits;
 
         word += strspn(word, " \t");
         for (size_t n = strlen(word); n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t'); n--)
                 word[n - 1] = '\0';
-        size = cut_size(word);
-        if (size) {
-                int r = parse_size(size, &ret->need_bytes);
+        /* The size after the last colon begins with a digit: "32GiB" of "4:tikv:32GiB". The name of
+         * a policy may do so as well: after a count alone a name follows. */
+        n_digits = strspn(word, "0123456789");
+        size = strrchr(word, ':');
+        if (size && size[1] >= '0' && size[1] <= '9' &&
+            (n_digits == 0 || size != word + n_digits)) {
+                int r;
 
+                *size++ = '\0';
+                r = parse_size(size, &ret->need_bytes);
                 if (r < 0 || ret->need_bytes == 0)
                         return refuse(ret_message,
                                       "'%s' is %s, expected the memory of one instance with its "
@@ -327,23 +323,20 @@ static int refuse_disk(const char *name, const DeviceList *devices, char **ret_m
                       names.data);
 }
 
-static bool is_in_turn(const Device *device, bool nvme_alone) {
-        return device->kind == DEVICE_DISK && (device->nvme || !nvme_alone);
-}
-
 /* The disk of the n-th instance: NVMe disks are assigned in turn, or else all disks. NULL: there is
  * none. */
 static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
-        bool nvme = false;
-        size_t n_disks = 0;
+        size_t n_disks = 0, n_nvme = 0, n_used;
 
+        for (size_t i = 0; i < devices->n_devices; i++) {
+                n_disks += devices->devices[i].kind == DEVICE_DISK;
+                n_nvme += devices->devices[i].kind == DEVICE_DISK && devices->devices[i].nvme;
+        }
+        n_used = n_nvme > 0 ? n_nvme : n_disks;
+        n = n_used > 0 ? n % n_used : 0;
         for (size_t i = 0; i < devices->n_devices; i++)
-                nvme |= devices->devices[i].kind == DEVICE_DISK && devices->devices[i].nvme;
-        for (size_t i = 0; i < devices->n_devices; i++)
-                n_disks += is_in_turn(&devices->devices[i], nvme);
-        n = n_disks > 0 ? n % n_disks : 0;
-        for (size_t i = 0; i < devices->n_devices; i++)
-                if (is_in_turn(&devices->devices[i], nvme) && n-- == 0)
+                if (devices->devices[i].kind == DEVICE_DISK &&
+                    (devices->devices[i].nvme || n_nvme == 0) && n-- == 0)
                         return &devices->devices[i];
         return NULL;
 }
