@@ -26,7 +26,7 @@ int command_advise(const Args *args) {
         char host[HOST_NAME_MAX + 2];
         AdviceInput input;
         const WordList *reserved;
-        int r = situation_open_machine(args, &machine);
+        int r = machine_open(args, &machine);
 
         if (r >= 0)
                 r = situation_load(&s);

@@ -30,7 +30,6 @@ typedef struct Check {
         NodeTimes times;
         NodeCounters *before, *now;
         AuditInstance *instances;
-        size_t n_instances;
         HugeNeed *huge;   /* of each instance */
         AuditUnit *units; /* NULL: no daemon knows any */
         size_t n_units;
@@ -46,19 +45,11 @@ static void check_done(Check *check) {
         free(check->units);
 }
 
-/* A dump may lack the file that tells of the hierarchies of cgroup v1. */
-static bool cpuset_is_known(const Sysroot *sysroot, BackendKind kind) {
-        const CgroupVersion version = cgroup_version(sysroot);
-
-        if (sysroot->live || kind != BACKEND_AFFINITY || version == CGROUP_V2)
-                return kind != BACKEND_AUTO;
-        return version == CGROUP_V1 && faccessat(sysroot->proc_fd, "self/mountinfo", F_OK, 0) == 0;
-}
-
 static int read_machine(const Machine *machine, Check *check) {
         const struct timespec pause = { .tv_sec = INTERVAL_SECONDS };
         const Sysroot *sysroot = &machine->sysroot;
         const Topology *topology = &machine->topology;
+        const CgroupVersion version = cgroup_version(sysroot);
         _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
         HostFacts *facts = &check->facts;
         BackendKind kind;
@@ -85,7 +76,12 @@ static int read_machine(const Machine *machine, Check *check) {
         /* Asks the daemon, or as the daemon does: whether the controller can be used shows in
          * trying. */
         kind = machine_backend(machine, BACKEND_AUTO, &weaker);
-        facts->cpuset_known = cpuset_is_known(sysroot, kind);
+        /* A dump may lack the file that tells of the hierarchies of cgroup v1. */
+        if (sysroot->live || kind != BACKEND_AFFINITY || version == CGROUP_V2)
+                facts->cpuset_known = kind != BACKEND_AUTO;
+        else
+                facts->cpuset_known = version == CGROUP_V1 &&
+                                      faccessat(sysroot->proc_fd, "self/mountinfo", F_OK, 0) == 0;
         facts->cpuset = kind == BACKEND_SYSTEMD || kind == BACKEND_CGROUP1;
         if (kind == BACKEND_AFFINITY && weaker &&
             cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0)
@@ -96,29 +92,6 @@ static int read_machine(const Machine *machine, Check *check) {
         return r == -ENOMEM ? r : 0;
 }
 
-static int read_units(const Snapshot *status, Check *check) {
-        check->units = calloc(status->n_instances + status->n_units + 1, sizeof(*check->units));
-        if (!check->units)
-                return -ENOMEM;
-        for (size_t i = 0; i < status->n_instances; i++) {
-                const InstanceInfo *one = &status->instances[i];
-
-                /* What runs is not bound through its unit then, so that it can be started again. */
-                if (one->unit && one->bound_by_reason && one->bound_by_code == REASON_START_LIMITS)
-                        check->units[check->n_units++] =
-                                (AuditUnit){ one->unit, one->bound_by_reason,
-                                             reason_to_remedy(REASON_START_LIMITS) };
-        }
-        for (size_t i = 0; i < status->n_units; i++) {
-                const UnitInfo *u = &status->units[i];
-
-                if (u->code != REASON_NONE && !status_unit_runs(status, u))
-                        check->units[check->n_units++] =
-                                (AuditUnit){ u->name, u->reason, reason_to_remedy(u->code) };
-        }
-        return 0;
-}
-
 static int load_instances(const Situation *s, Check *check) {
         const size_t n = s->report.n_instances;
 
@@ -126,7 +99,6 @@ static int load_instances(const Situation *s, Check *check) {
         check->huge = calloc(n + 1, sizeof(*check->huge));
         if (!check->instances || !check->huge)
                 return -ENOMEM;
-        check->n_instances = n;
         for (size_t i = 0; i < n; i++) {
                 const HostInstance *o = &s->instances.instances[i];
                 const Members members = facts_members(&o->facts, &s->machine->sysroot);
@@ -166,15 +138,39 @@ int command_check(const Args *args) {
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_audit_report_ AuditReport report = { 0 };
         _cleanup_(check_done) Check check = { 0 };
+        const Snapshot *status = &machine.status;
         _cleanup_text_ Text text = { 0 };
-        int r = situation_open_machine(args, &machine);
+        int r = machine_open(args, &machine);
 
         if (r >= 0)
                 r = situation_load(&s);
         if (r >= 0 && machine.runs)
                 r = read_machine(&machine, &check);
-        if (r >= 0 && machine.daemon_runs)
-                r = read_units(&machine.status, &check);
+        if (r >= 0 && machine.daemon_runs) {
+                check.units =
+                        calloc(status->n_instances + status->n_units + 1, sizeof(*check.units));
+                if (!check.units)
+                        return -ENOMEM;
+                for (size_t i = 0; i < status->n_instances; i++) {
+                        const InstanceInfo *one = &status->instances[i];
+
+                        /* What runs is not bound through its unit then, so that it can be started
+                         * again. */
+                        if (one->unit && one->bound_by_reason &&
+                            one->bound_by_code == REASON_START_LIMITS)
+                                check.units[check.n_units++] =
+                                        (AuditUnit){ one->unit, one->bound_by_reason,
+                                                     reason_to_remedy(REASON_START_LIMITS) };
+                }
+                for (size_t i = 0; i < status->n_units; i++) {
+                        const UnitInfo *u = &status->units[i];
+
+                        if (u->code != REASON_NONE && !status_unit_runs(status, u))
+                                check.units[check.n_units++] =
+                                        (AuditUnit){ u->name, u->reason,
+                                                     reason_to_remedy(u->code) };
+                }
+        }
         if (r >= 0)
                 r = situation_load_servers(&s);
         if (r >= 0)
@@ -189,7 +185,7 @@ int command_check(const Args *args) {
                                            .pools = &s.pools,
                                            .policies = &s.policies->set,
                                            .instances = check.instances,
-                                           .n_instances = check.n_instances,
+                                           .n_instances = s.report.n_instances,
                                            .units = check.units,
                                            .n_units = check.n_units,
                                            .nic_nodes = s.report.nic_nodes,

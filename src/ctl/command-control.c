@@ -274,7 +274,7 @@ int command_replan(const Args *args) {
         _cleanup_free_ PlanChange *changes = NULL;
         _cleanup_text_ Text text = { 0 };
         size_t n_all = 0, n = 0;
-        int r = situation_open_machine(args, &machine);
+        int r = machine_open(args, &machine);
 
         if (r >= 0 && !machine.daemon_runs) {
                 output_line(stderr,

@@ -392,7 +392,7 @@ int command_explain(const Args *args) {
         _cleanup_(found_done) Found found = { 0 };
         const Process *p;
         _cleanup_text_ Text text = { 0 };
-        int r = situation_open_machine(args, &machine);
+        int r = machine_open(args, &machine);
 
         if (r >= 0)
                 r = situation_load(&s);

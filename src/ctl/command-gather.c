@@ -65,15 +65,6 @@ int temporary_folder_make(TemporaryFolder *ret) {
         return r;
 }
 
-static int archive_pack(const TemporaryFolder *folder, int to_fd) {
-        const char *const argv[] = { "tar",       "--create",  "--gzip",      "--file=-",
-                                     "--owner=0", "--group=0", "--directory", folder->path,
-                                     ".",         NULL };
-        int r = program_run(argv, to_fd);
-
-        return r < 0 ? r : fsync(to_fd) == 0 ? 0 : -EIO;
-}
-
 /* The unpacked files belong to this user, whatever the archive contains, and none is written
  * outside of the folder. */
 int archive_unpack(const char *archive, const TemporaryFolder *folder) {
@@ -159,37 +150,29 @@ static int report_cannot(const char *what, const char *path, int error) {
         return error;
 }
 
-/* Of several hosts and days side by side: "tidbnumad-gather-db7-20261127.tar.gz". */
-typedef char ArchiveName[HOST_NAME_MAX + 64];
-
-static const char *archive_name(ArchiveName name) {
+int command_gather(const Args *args) {
         const time_t now = (time_t)clock_realtime_seconds();
-        char host[HOST_NAME_MAX + 1] = "", day[16] = "";
+        char host[HOST_NAME_MAX + 1] = "", day[16] = "", name[HOST_NAME_MAX + 64];
+        const char *output = args->output ? args->output : name;
+        _cleanup_machine_ Machine machine = MACHINE_NONE;
+        _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
+        _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
+        _cleanup_close_ int out = -EBADF;
         struct tm tm;
+        int r;
 
+        /* Of several hosts and days side by side: "tidbnumad-gather-db7-20261127.tar.gz". */
         (void)gethostname(host, HOST_NAME_MAX);
         for (char *c = host; *c; c++)
                 if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
                         *c = '_';
         if (localtime_r(&now, &tm))
                 (void)strftime(day, sizeof(day), "%Y%m%d", &tm);
-        (void)snprintf(name, sizeof(ArchiveName), "tidbnumad-gather-%s-%s.tar.gz", host, day);
-        return name;
-}
-
-int command_gather(const Args *args) {
-        ArchiveName name;
-        const char *output = args->output ? args->output : archive_name(name);
-        _cleanup_machine_ Machine machine = MACHINE_NONE;
-        _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
-        _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
-        _cleanup_close_ int out = -EBADF;
-        int r;
-
+        (void)snprintf(name, sizeof(name), "tidbnumad-gather-%s-%s.tar.gz", host, day);
         out = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (out < 0)
                 return report_cannot("create", output, -errno);
-        r = situation_open_machine(args, &machine);
+        r = machine_open(args, &machine);
         if (r >= 0 && situation_load(&s) == -ENOMEM)
                 r = -ENOMEM; /* with invalid policies there are no processes, but everything else */
         if (r >= 0)
@@ -208,7 +191,13 @@ int command_gather(const Args *args) {
                         (void)report_cannot("write to", folder.path, r);
         }
         if (r >= 0) {
-                r = archive_pack(&folder, out);
+                const char *const argv[] = { "tar",       "--create",  "--gzip",      "--file=-",
+                                             "--owner=0", "--group=0", "--directory", folder.path,
+                                             ".",         NULL };
+
+                r = program_run(argv, out);
+                if (r >= 0 && fsync(out) < 0)
+                        r = -EIO;
                 if (r < 0)
                         (void)report_cannot("run tar for", output, r);
         }

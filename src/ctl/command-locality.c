@@ -184,7 +184,7 @@ int command_locality(const Args *args) {
 
         if (parse_u64(args->subject, &pid) == 0)
                 return report_process(args, pid);
-        r = situation_open_machine(args, &machine);
+        r = machine_open(args, &machine);
         if (r >= 0)
                 r = situation_load(&s);
         if (r < 0)

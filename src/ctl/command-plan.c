@@ -22,25 +22,6 @@ static void put_plan(Json *json, const Situation *s) {
                 json_put_null(json, "interrupts");
 }
 
-/* `before`: with --against, the plan by the policies in force, else NULL. */
-static int print_json(const Situation *before, const Situation *s, const PlanChange *changes,
-                      size_t n) {
-        _cleanup_text_ Text text = { 0 };
-        Json json = { .text = &text };
-
-        JSON_OBJECT(&json, NULL) {
-                if (before) {
-                        JSON_OBJECT(&json, "before")
-                                put_plan(&json, before);
-                        JSON_OBJECT(&json, "after")
-                                put_plan(&json, s);
-                } else
-                        put_plan(&json, s);
-                plan_json_changes(&json, changes, n);
-        }
-        return output_json(&text);
-}
-
 /* Those with the same sentence share a line. The plan does not show whether an instance is bound:
  * only the daemon knows. */
 static void append_verdicts(const Situation *s, bool differs, Text *text) {
@@ -91,7 +72,7 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
                 text_append(text, "\nEach instance is where it belongs.\n");
 }
 
-/* `before` as for print_json(). */
+/* `before`: with --against, the plan by the policies in force, else NULL. */
 static int print_text(const Situation *before, const Situation *s, const PlanChange *changes,
                       size_t n) {
         const unsigned width = output_width();
@@ -183,12 +164,14 @@ int command_plan(const Args *args) {
         };
         Situation *before = args->against ? &s : NULL, *shown = args->against ? &after : &s;
         _cleanup_free_ PlanChange *changes = NULL;
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
         size_t n = 0;
         int r;
 
         if (args->tiup_file)
                 return command_plan_fleet(args);
-        r = situation_open_machine(args, &machine);
+        r = machine_open(args, &machine);
         if (r >= 0)
                 r = plan_load(&s);
         if (r >= 0 && before)
@@ -202,9 +185,20 @@ int command_plan(const Args *args) {
         /* The nodes in use are compared with the plan; imagined instances use none. */
         if (r >= 0 && (before || s.runs))
                 r = situation_compare(before, shown, &changes, &n);
-        if (r >= 0)
-                r = args->json ? print_json(before, shown, changes, n)
-                               : print_text(before, shown, changes, n);
+        if (r >= 0 && args->json) {
+                JSON_OBJECT(&json, NULL) {
+                        if (before) {
+                                JSON_OBJECT(&json, "before")
+                                        put_plan(&json, before);
+                                JSON_OBJECT(&json, "after")
+                                        put_plan(&json, shown);
+                        } else
+                                put_plan(&json, shown);
+                        plan_json_changes(&json, changes, n);
+                }
+                r = output_json(&text);
+        } else if (r >= 0)
+                r = print_text(before, shown, changes, n);
         if (r < 0)
                 return r;
         return situation_has_refusal(shown) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;

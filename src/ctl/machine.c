@@ -16,6 +16,7 @@ void machine_close(Machine *machine) {
         topology_done(&machine->topology);
         device_list_done(&machine->devices);
         free(machine->title);
+        imagine_list_done(&machine->imagined);
         status_done(&machine->status);
         *machine = MACHINE_NONE;
 }
@@ -27,10 +28,8 @@ static int set_title(Machine *machine, const char *kind, const char *name) {
 
 int machine_open_description(const char *description, const char *where, Machine *machine) {
         _cleanup_free_ char *message = NULL;
-        int r;
+        int r = topology_load_synthetic(description, &machine->topology, &message);
 
-        *machine = MACHINE_NONE;
-        r = topology_load_synthetic(description, &machine->topology, &message);
         if (r == -EINVAL)
                 output_line(stderr,
                             "tidbnumactl: %s \"%s\" is not a machine%s%s; expected a "
@@ -42,36 +41,38 @@ int machine_open_description(const char *description, const char *where, Machine
         return set_title(machine, "the machine ", description);
 }
 
-static int open_xml(const char *path, Machine *machine) {
-        _cleanup_free_ char *message = NULL;
-        int r = access(path, R_OK) < 0 ? -errno : 0;
-
-        if (r < 0) {
-                output_line(stderr,
-                            "tidbnumactl: --topology %s: %s. Create the file on the host with "
-                            "'lstopo host.xml', or give a description such as " EXAMPLE "",
-                            path, strerror(-r));
-                return r;
-        }
-        r = topology_load_xml(path, &machine->topology, &machine->devices, &message);
-        if (r < 0 && r != -ENOMEM)
-                output_line(stderr, "tidbnumactl: --topology %s: %s", path,
-                            message ? message : strerror(-r));
-        if (r < 0)
-                return r;
-        machine->source.xml = path;
-        return set_title(machine, "the machine of ", path);
-}
-
 int machine_open(const Args *args, Machine *ret) {
         const char *topology = args->topology, *path = args->sysroot, *shown = path ? path : "/";
+        _cleanup_free_ char *message = NULL;
         int r;
 
         *ret = MACHINE_NONE;
+        r = args->instances ? imagine_parse(args->instances, &ret->imagined, &message) : 0;
+        if (r == -EINVAL)
+                output_line(stderr, "tidbnumactl: --instances: %s", message);
+        if (r < 0)
+                return r;
         /* A file with XML, and not a description, has a slash, ends with ".xml", or exists. */
         if (topology && (strchr(topology, '/') || text_ends_with(topology, ".xml") ||
-                         access(topology, F_OK) == 0))
-                return open_xml(topology, ret);
+                         access(topology, F_OK) == 0)) {
+                if (access(topology, R_OK) < 0) {
+                        r = -errno;
+                        output_line(stderr,
+                                    "tidbnumactl: --topology %s: %s. Create the file on the host "
+                                    "with 'lstopo host.xml', or give a description such as " EXAMPLE
+                                    "",
+                                    topology, strerror(-r));
+                        return r;
+                }
+                r = topology_load_xml(topology, &ret->topology, &ret->devices, &message);
+                if (r < 0 && r != -ENOMEM)
+                        output_line(stderr, "tidbnumactl: --topology %s: %s", topology,
+                                    message ? message : strerror(-r));
+                if (r < 0)
+                        return r;
+                ret->source.xml = topology;
+                return set_title(ret, "the machine of ", topology);
+        }
         if (topology)
                 return machine_open_description(topology, "--topology", ret);
 
@@ -100,14 +101,13 @@ int machine_open(const Args *args, Machine *ret) {
         ret->live = !path;
         ret->runs = true;
         ret->source.sysroot = &ret->sysroot;
-        return path ? set_title(ret, "the dump ", path) : set_title(ret, "this host", "");
-}
-
-int machine_read_daemon(Machine *machine, const char *runtime_dir) {
-        int r = machine->live ? status_file_read(runtime_dir, &machine->status) : -ENOENT;
-
-        machine->daemon_runs = r >= 0 && daemon_process_find(runtime_dir, &machine->status) > 0;
-        return r == -ENOMEM ? r : 0;
+        if (path)
+                return set_title(ret, "the dump ", path);
+        r = status_file_read(args->runtime_dir, &ret->status);
+        if (r == -ENOMEM)
+                return r;
+        ret->daemon_runs = r >= 0 && daemon_process_find(args->runtime_dir, &ret->status) > 0;
+        return set_title(ret, "this host", "");
 }
 
 BackendKind machine_backend(const Machine *machine, BackendKind wanted, const char **ret_weaker) {

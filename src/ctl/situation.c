@@ -52,28 +52,6 @@ void situation_note(Situation *s, const char *format, ...) {
 
 /* --- policies and instances --- */
 
-static int report_imagined(int error, const char *message) {
-        if (error == -EINVAL)
-                output_line(stderr, "tidbnumactl: --instances: %s", message);
-        return error;
-}
-
-static int parse_imagined(const Args *args, ImagineList *ret) {
-        _cleanup_free_ char *message = NULL;
-        int r = args->instances ? imagine_parse(args->instances, ret, &message) : 0;
-
-        return report_imagined(r, message);
-}
-
-int situation_open_machine(const Args *args, Machine *ret) {
-        _cleanup_imagine_list_ ImagineList unused = { 0 };
-        int r = parse_imagined(args, &unused);
-
-        if (r >= 0)
-                r = machine_open(args, ret);
-        return r < 0 ? r : machine_read_daemon(ret, args->runtime_dir);
-}
-
 /* Uses the default policies where none exist: for another machine this host's folders are ignored,
  * and a user who imagines instances on a host without policies wants to see their effect. */
 static int load_policies(Situation *s) {
@@ -92,22 +70,6 @@ static int load_policies(Situation *s) {
                 return r;
         policies_done(p);
         return policies_load_defaults(s->machine, NULL, p);
-}
-
-static int find_running(Situation *s) {
-        const Snapshot *status = machine_daemon(s->machine);
-        int r = instances_find(&s->machine->sysroot, &s->policies->set, status, &s->instances);
-
-        if (r >= 0)
-                r = instances_limit(&s->policies->set, status, &s->instances, &s->ignored);
-        if (r >= 0)
-                r = host_instances_describe(&s->machine->sysroot, &s->machine->topology,
-                                            &s->instances);
-        if (r >= 0 && status)
-                r = instances_take_storage(status, &s->instances);
-        if (r < 0 && r != -ENOMEM)
-                output_line(stderr, "tidbnumactl: the processes cannot be read: %s", strerror(-r));
-        return r;
 }
 
 /* --- the plan --- */
@@ -247,24 +209,6 @@ static void take_daemons(const InstanceInfo *published, const NodeSet *reserved,
         c->reserved = id_set_and(&published->nodes, reserved);
 }
 
-/* What the place of an instance that runs means for it. */
-static void judge_place(const Situation *s, const HostInstance *o, const InstanceInfo *daemons,
-                        PlanReportInstance *row) {
-        const NodeSet *nodes = &row->choice->placement.nodes;
-        const bool places = plan_report_places(row);
-
-        row->cost_known = places && o->memory_known;
-        if (row->cost_known)
-                row->cost_bytes =
-                        residency_outside(&s->machine->topology, o->by_node, nodes).anon_bytes;
-        row->bound = places && (daemons ? daemons->cpu_bound
-                                        : row->choice->basis == BASIS_KEPT &&
-                                                  id_set_equal(&row->in_force, nodes));
-        if (daemons && !places)
-                row->unplaced =
-                        *daemons->reason ? daemons->reason : "the daemon has not placed it yet";
-}
-
 int situation_plan(Situation *s) {
         const size_t n = s->instances.n_instances;
         _cleanup_text_ Text disks = { 0 };
@@ -304,14 +248,29 @@ int situation_plan(Situation *s) {
                 return r;
         for (size_t i = 0; i < n; i++) {
                 const InstanceInfo *daemons = daemons_of(s, &s->inputs[i]);
+                const HostInstance *o = &s->instances.instances[i];
+                const NodeSet *nodes = &s->plan.choices[i].placement.nodes;
                 PlanReportInstance *row = &s->report.instances[i];
+                bool places;
 
                 if (daemons)
                         take_daemons(daemons, &s->plan.reserved, &s->plan.choices[i]);
                 row->in = &s->inputs[i];
                 row->choice = &s->plan.choices[i];
-                if (row->pid > 0)
-                        judge_place(s, &s->instances.instances[i], daemons, row);
+                if (row->pid == 0)
+                        continue;
+                places = plan_report_places(row);
+                row->cost_known = places && o->memory_known;
+                if (row->cost_known)
+                        row->cost_bytes =
+                                residency_outside(&s->machine->topology, o->by_node, nodes)
+                                        .anon_bytes;
+                row->bound = places && (daemons ? daemons->cpu_bound
+                                                : row->choice->basis == BASIS_KEPT &&
+                                                          id_set_equal(&row->in_force, nodes));
+                if (daemons && !places)
+                        row->unplaced = *daemons->reason ? daemons->reason
+                                                         : "the daemon has not placed it yet";
         }
         s->report.source = s->machine->title;
         s->report.topology = &s->machine->topology;
@@ -368,26 +327,6 @@ int situation_plan_irqs(Situation *s) {
 
 /* --- notes --- */
 
-static void note_machine(Situation *s) {
-        const Topology *topology = &s->machine->topology;
-        NodeSet used = { 0 };
-
-        for (size_t i = 0; i < s->plan.n_choices; i++)
-                id_set_union(&used, &s->plan.choices[i].placement.nodes);
-        for (unsigned i = 0; i <= TOPOLOGY_NOTES; i++) {
-                _cleanup_text_ Text note = { 0 };
-
-                if (i < TOPOLOGY_NOTES)
-                        topology_append_note(topology, i, &note);
-                else
-                        topology_append_unused(topology, &used, &note);
-                if (note.error < 0)
-                        s->error = note.error;
-                else if (note.length > 0)
-                        situation_note(s, "%s", note.data);
-        }
-}
-
 /* The daemon's plan is by the files as they were when it read them. A file that came, left or was
  * written since then has changed its own time of change (ctime), or that of its folder. */
 static void note_changed(Situation *s) {
@@ -412,37 +351,17 @@ static void note_changed(Situation *s) {
                                changed);
 }
 
-/* A policy with a wrong unit or user matches nothing, and the operator finds out here. Without
- * access to all processes, nothing is known. */
-static void note_idle(Situation *s) {
-        const PolicySet *set = &s->policies->set;
-        _cleanup_text_ Text names = { 0 };
-        size_t n = 0;
-
-        if (s->policies->defaults || (s->instances.n_denied > 0 && geteuid() != 0))
-                return;
-        for (size_t i = 0; i < set->n_policies; i++)
-                if (!set->policies[i].built_in &&
-                    host_instances_count(&s->instances, &set->policies[i]) == 0)
-                        text_appendf(&names, "%s%s", n++ > 0 ? ", " : "", set->policies[i].name);
-        if (names.error < 0)
-                s->error = names.error;
-        else if (n > 0)
-                situation_note(s,
-                               "no running process matches the polic%s %s; tidbnumactl explain "
-                               "PID shows why",
-                               n == 1 ? "y" : "ies", names.data);
-}
-
 static void note_instances(Situation *s) {
         const size_t denied = s->instances.n_denied, ignored = s->ignored.n_instances;
         const Snapshot *status = machine_daemon(s->machine);
         const double now = clock_realtime_seconds();
-        _cleanup_text_ Text unknown = { 0 };
+        const PolicySet *set = &s->policies->set;
+        _cleanup_text_ Text unknown = { 0 }, idle = { 0 };
+        size_t n_idle = 0;
 
         /* Imagined instances have no user; the daemon counts those of each user. */
-        for (size_t i = 0; i < s->policies->set.n_policies && !s->runs; i++) {
-                const Policy *policy = &s->policies->set.policies[i];
+        for (size_t i = 0; i < set->n_policies && !s->runs; i++) {
+                const Policy *policy = &set->policies[i];
                 const size_t n = host_instances_count(&s->instances, policy);
 
                 if (n > policy->max_instances)
@@ -490,35 +409,74 @@ static void note_instances(Situation *s) {
                                             "imagines one"
                                           : "nothing to place; use --instances 4:tidb,4:tikv "
                                             "for imagined instances");
-        else if (s->runs)
-                note_idle(s);
+        /* A policy with a wrong unit or user matches nothing, and the operator finds out here.
+         * Without access to all processes, nothing is known. */
+        if (s->report.n_instances == 0 || !s->runs || s->policies->defaults ||
+            (denied > 0 && geteuid() != 0))
+                return;
+        for (size_t i = 0; i < set->n_policies; i++)
+                if (!set->policies[i].built_in &&
+                    host_instances_count(&s->instances, &set->policies[i]) == 0)
+                        text_appendf(&idle, "%s%s", n_idle++ > 0 ? ", " : "",
+                                     set->policies[i].name);
+        if (idle.error < 0)
+                s->error = idle.error;
+        else if (n_idle > 0)
+                situation_note(s,
+                               "no running process matches the polic%s %s; tidbnumactl explain "
+                               "PID shows why",
+                               n_idle == 1 ? "y" : "ies", idle.data);
 }
 
 int situation_load(Situation *s) {
+        const Topology *topology = &s->machine->topology;
+        const Snapshot *status = machine_daemon(s->machine);
         const bool imagines = s->args->instances;
-        _cleanup_imagine_list_ ImagineList wanted = { 0 };
         _cleanup_free_ char *message = NULL;
+        const PolicySet *set;
+        NodeSet used = { 0 };
         size_t n_warnings;
         int r = load_policies(s);
 
         s->runs = !imagines && s->machine->runs;
-        s->daemons_plan = machine_daemon(s->machine) && !imagines && !s->policy_path &&
-                          !s->args->policy_is_set;
-        if (r >= 0 && s->runs)
-                r = find_running(s);
-        if (r >= 0)
-                r = parse_imagined(s->args, &wanted);
-        if (r >= 0 && imagines) {
-                r = imagine_instances(&wanted, &s->policies->set, &s->machine->devices,
+        s->daemons_plan = status && !imagines && !s->policy_path && !s->args->policy_is_set;
+        set = &s->policies->set;
+        if (r >= 0 && s->runs) {
+                r = instances_find(&s->machine->sysroot, set, status, &s->instances);
+                if (r >= 0)
+                        r = instances_limit(set, status, &s->instances, &s->ignored);
+                if (r >= 0)
+                        r = host_instances_describe(&s->machine->sysroot, topology, &s->instances);
+                if (r >= 0 && status)
+                        r = instances_take_storage(status, &s->instances);
+                if (r < 0 && r != -ENOMEM)
+                        output_line(stderr, "tidbnumactl: the processes cannot be read: %s",
+                                    strerror(-r));
+        } else if (r >= 0 && imagines) {
+                r = imagine_instances(&s->machine->imagined, set, &s->machine->devices,
                                       &s->instances, &message);
-                (void)report_imagined(r, message);
+                if (r == -EINVAL)
+                        output_line(stderr, "tidbnumactl: --instances: %s", message);
         }
         if (r >= 0)
                 r = situation_plan(s);
         if (r < 0)
                 return r;
 
-        note_machine(s);
+        for (size_t i = 0; i < s->plan.n_choices; i++)
+                id_set_union(&used, &s->plan.choices[i].placement.nodes);
+        for (unsigned i = 0; i <= TOPOLOGY_NOTES; i++) {
+                _cleanup_text_ Text note = { 0 };
+
+                if (i < TOPOLOGY_NOTES)
+                        topology_append_note(topology, i, &note);
+                else
+                        topology_append_unused(topology, &used, &note);
+                if (note.error < 0)
+                        s->error = note.error;
+                else if (note.length > 0)
+                        situation_note(s, "%s", note.data);
+        }
         /* The source of the policies, if they were not written by the operator. */
         s->first_note_of_source = s->report.notes.n_words;
         if (policies_are_built_in(s->policies))
@@ -538,8 +496,7 @@ int situation_load(Situation *s) {
                 situation_note(
                         s, "there %s %zu warning%s about the policies; run tidbnumactl validate",
                         n_warnings == 1 ? "is" : "are", n_warnings, n_warnings == 1 ? "" : "s");
-        if (s->policies->set.host.reserve.kind == RESERVE_NIC &&
-            id_set_is_empty(&s->report.nic_nodes))
+        if (set->host.reserve.kind == RESERVE_NIC && id_set_is_empty(&s->report.nic_nodes))
                 situation_note(s, "nothing is reserved for the network card: the card with the "
                                   "default route, or its node, is unknown; set "
                                   "host.reserve.devices or host.reserve.nodes");
@@ -662,7 +619,6 @@ int situation_load_servers(Situation *s) {
                 const InstanceInfo *published = row->published;
                 ServerInstance *server = &s->servers[i];
                 Asked *asked = &s->asked[i];
-                ByHandInput by_hand;
                 int r;
 
                 *server = (ServerInstance){
@@ -677,7 +633,7 @@ int situation_load_servers(Situation *s) {
                 r = ask_server(&s->machine->sysroot, o, s->args->ask, asked);
                 if (r < 0)
                         return r;
-                by_hand = (ByHandInput){
+                server->by_hand = by_hand_find(&(ByHandInput){
                         .topology = &s->machine->topology,
                         .thread_cpus = &o->thread_cpus,
                         .unit_cpus = &o->unit_cpus,
@@ -689,9 +645,8 @@ int situation_load_servers(Situation *s) {
                         .bound_by_daemon = published && published->cpu_bound,
                         .cpu_source = start_source_from_string(published ? published->start_cpus_by
                                                                          : NULL),
-                };
+                });
                 server->pid = row->pid;
-                server->by_hand = by_hand_find(&by_hand);
                 server->gomaxprocs = asked->gomaxprocs;
                 server->gomaxprocs_reported = asked->gomaxprocs_reported;
                 server->go = asked->go;

@@ -1,10 +1,11 @@
-/* The machine on which a command works: this one, a dump, hwloc's XML or a synthetic description.
- */
+/* The machine on which a command works: this one, a dump, hwloc's XML or a synthetic description;
+ * and what is imagined to run there. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "tidbnumad/ctl/args.h"
+#include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
@@ -21,6 +22,7 @@ typedef struct Machine {
         char *title;           /* "this host", "the dump host7"; owned */
         Snapshot status;       /* what the daemon of this machine has published last */
         bool daemon_runs;      /* it is of one that runs */
+        ImagineList imagined;  /* of --instances; none without it */
 } Machine;
 
 #define MACHINE_NONE                                                                               \
@@ -28,13 +30,13 @@ typedef struct Machine {
                 .sysroot = SYSROOT_NONE                                                            \
         }
 
-/* Opens the machine; errors are printed to stderr. `ret` must not move afterwards. */
+/* Checks --instances, before anything is read, and opens the machine, with what its daemon
+ * publishes: without a readable status none runs. Errors are printed to stderr. `ret` must not move
+ * afterwards. */
 int machine_open(const Args *args, Machine *ret);
-/* From a description in hwloc's syntax, which is found at `where`, for messages. */
-int machine_open_description(const char *description, const char *where, Machine *ret);
-/* Reads what the daemon of this machine publishes; without a readable status none runs. 0 or
- * -ENOMEM. */
-int machine_read_daemon(Machine *machine, const char *runtime_dir);
+/* From a description in hwloc's syntax, which is found at `where`, for messages. The machine must
+ * be MACHINE_NONE before. */
+int machine_open_description(const char *description, const char *where, Machine *machine);
 void machine_close(Machine *machine);
 #define _cleanup_machine_ _cleanup_(machine_close)
 

@@ -50,10 +50,6 @@ typedef struct Situation {
 void situation_done(Situation *s);
 #define _cleanup_situation_ _cleanup_(situation_done)
 
-/* What a command begins with: checks --instances, before anything is read, and opens the machine,
- * with what its daemon publishes. Prints errors to stderr. */
-int situation_open_machine(const Args *args, Machine *ret);
-
 /* Loads the policies, finds the instances and plans. The situation must not move afterwards. Prints
  * errors to stderr. */
 int situation_load(Situation *s);
