@@ -202,34 +202,27 @@ static void append_metric(Text *text, const char *name, const char *type, const 
                      decimals, value);
 }
 
-/* The second number of statm, in pages (proc(5)); 0: not known. */
-static uint64_t resident_bytes(void) {
-        _cleanup_close_ int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-        char line[128], *second;
-        ssize_t n;
-
-        if (fd < 0)
-                return 0;
-        n = read(fd, line, sizeof(line) - 1);
-        if (n <= 0)
-                return 0;
-        line[n] = '\0';
-        second = strchr(line, ' ');
-        return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 /* Appends the exporter's own process metrics. They are not named process_*, because those are the
  * daemon's. Values that cannot be read are omitted. text->error shows a failure. */
 static void self_append_metrics(Text *text, double age_seconds, uint64_t n_scrapes,
                                 uint64_t n_cut_off) {
-        const uint64_t resident = resident_bytes();
         _cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
+        _cleanup_close_ int statm_fd = -EBADF;
+        char statm[128], *resident_pages = NULL;
         struct rusage used = { 0 };
         uint64_t n_fds = 0;
+        ssize_t n;
 
         (void)getrusage(RUSAGE_SELF, &used);
         for (const struct dirent *entry; dir && (entry = readdir(dir));)
                 n_fds += entry->d_name[0] != '.';
+        /* Its second number, in pages (proc(5)). */
+        statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+        n = statm_fd < 0 ? -1 : read(statm_fd, statm, sizeof(statm) - 1);
+        if (n > 0) {
+                statm[n] = '\0';
+                resident_pages = strchr(statm, ' ');
+        }
         append_metric(text, "tidbnumad_exporter_snapshot_age_seconds", "gauge",
                       "Time since the daemon wrote the snapshot of this response.", 3, age_seconds);
         append_metric(text, "tidbnumad_exporter_scrapes_total", "counter",
@@ -241,9 +234,10 @@ static void self_append_metrics(Text *text, double age_seconds, uint64_t n_scrap
                       "User and system CPU time of the exporter.", 3,
                       (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                               (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
-        if (resident > 0)
+        if (resident_pages)
                 append_metric(text, "tidbnumad_exporter_resident_memory_bytes", "gauge",
-                              "Resident memory of the exporter.", 0, (double)resident);
+                              "Resident memory of the exporter.", 0,
+                              strtod(resident_pages, NULL) * (double)sysconf(_SC_PAGESIZE));
         if (n_fds > 1) /* without the descriptor that is used for counting */
                 append_metric(text, "tidbnumad_exporter_open_fds", "gauge",
                               "Open file descriptors of the exporter.", 0, (double)(n_fds - 1));
