@@ -227,51 +227,27 @@ static int open_description(const char *path, Machine *machine) {
 
 /* --- the servers of a host --- */
 
-/* The disks under its data directories, where the machine is one that shows them. */
-static int find_disks(const Machine *machine, const TiupServer *server, HostInstance *ret) {
-        _cleanup_free_ char *mountinfo = NULL, *dirs = NULL;
-        char *rest, *dir;
-
-        if (!machine->runs || !server->data_dirs ||
-            path_read_alloc(machine->sysroot.proc_fd, &mountinfo, NULL, "1/mountinfo") < 0)
-                return 0;
-        rest = dirs = strdup(server->data_dirs);
-        if (!dirs)
-                return -ENOMEM;
-        while ((dir = strsep(&rest, ","))) {
-                _cleanup_storage_devices_ StorageDevices storage = { 0 };
-                int r = storage_find(&machine->sysroot, mountinfo, dir, &storage);
-
-                if (r == -ENOMEM)
-                        return r;
-                if (r < 0)
-                        continue;
-                id_set_union(&ret->storage_nodes, &storage.nodes);
-                if (!ret->storage && storage.disks.n_devices > 0 &&
-                    host_instance_set_disk(ret, device_list_find(&machine->devices, DEVICE_DISK,
-                                                                 storage.disks.devices[0].name)) <
-                            0)
-                        return -ENOMEM;
-        }
-        return 0;
-}
-
 static int plan_host(const Fleet *fleet, FleetHost *host) {
         HostInstances *all = &host->situation.instances;
         const PolicySet *policies = &host->class->policies.set;
+        const Machine *machine = &host->class->machine;
+        _cleanup_free_ char *mountinfo = NULL;
 
         all->instances = calloc(host->n_servers, sizeof(*all->instances));
         host->imagined_from = calloc(host->n_servers, sizeof(*host->imagined_from));
         if (!all->instances || !host->imagined_from)
                 return -ENOMEM;
-        host->situation.machine = &host->class->machine;
+        if (machine->runs)
+                (void)path_read_alloc(machine->sysroot.proc_fd, &mountinfo, NULL, "1/mountinfo");
+        host->situation.machine = machine;
         host->situation.policies = &host->class->policies;
         host->situation.whole_memory = true;
         for (size_t i = 0; i < host->n_servers; i++) {
                 const TiupServer *server = &fleet->topology.servers[host->servers[i]];
                 const Policy *policy = NULL;
                 HostInstance *imagined = &all->instances[all->n_instances];
-                int r;
+                _cleanup_free_ char *dirs = NULL;
+                char *rest, *dir;
 
                 /* By program and unit: which user will run it is not known here. */
                 for (size_t k = 0; k < policies->n_policies && !policy; k++) {
@@ -299,53 +275,38 @@ static int plan_host(const Fleet *fleet, FleetHost *host) {
                        imagined->n_ports * sizeof(*imagined->ports));
                 if (!fleet->args->afresh)
                         imagined->in_force = server->nodes;
-                r = find_disks(&host->class->machine, server, imagined);
-                if (r < 0)
-                        return r;
+                /* The disks under its data directories, where the machine is one that shows them.
+                 */
+                if (!mountinfo || !server->data_dirs)
+                        continue;
+                rest = dirs = strdup(server->data_dirs);
+                if (!dirs)
+                        return -ENOMEM;
+                while ((dir = strsep(&rest, ","))) {
+                        _cleanup_storage_devices_ StorageDevices storage = { 0 };
+                        int r = storage_find(&machine->sysroot, mountinfo, dir, &storage);
+
+                        if (r == -ENOMEM)
+                                return r;
+                        if (r < 0)
+                                continue;
+                        id_set_union(&imagined->storage_nodes, &storage.nodes);
+                        if (imagined->storage || storage.disks.n_devices == 0)
+                                continue;
+                        r = host_instance_set_disk(imagined,
+                                                   device_list_find(&machine->devices, DEVICE_DISK,
+                                                                    storage.disks.devices[0].name));
+                        if (r < 0)
+                                return r;
+                }
         }
         return situation_plan(&host->situation);
-}
-
-/* --- sizes --- */
-
-static int fill_host(Fleet *fleet, const FleetHost *host) {
-        const size_t n = host->situation.instances.n_instances;
-        _cleanup_free_ ServerInstance *subjects = calloc(n + 1, sizeof(*subjects));
-        _cleanup_advice_report_ AdviceReport report = { 0 };
-        const AdviceInput input = { .topology = &host->class->machine.topology,
-                                    .instances = subjects,
-                                    .n_instances = n,
-                                    .plan = &host->situation.plan,
-                                    .daemon_binds = fleet->daemon_binds };
-        int r;
-
-        if (!subjects)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++) {
-                const HostInstance *imagined = &host->situation.instances.instances[i];
-                const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
-
-                subjects[i] = (ServerInstance){ .identity = imagined->identity,
-                                                .policy = imagined->policy,
-                                                .limit_bytes = server->memory_limit,
-                                                .cpu_quota = server->cpu_quota,
-                                                .device = imagined->storage };
-        }
-        r = advice_build(&input, &report);
-        for (size_t i = 0; i < n && r >= 0; i++) {
-                const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
-                TiupFilled filled = { 0 };
-
-                r = tiup_fill(server, &report, i, fleet->args->afresh, &fleet->edits, &filled);
-                fleet->n_kept += filled.n_kept;
-                fleet->n_unfilled += filled.skipped;
-        }
-        return r;
 }
 
 /* One after the other: an archive is unpacked, and its descriptors are open, only meanwhile. */
 static int plan_class(Fleet *fleet, FleetClass *class) {
         _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
+        const TiupServer *servers = fleet->topology.servers;
         bool wanted[N_PRODUCTS] = { 0 };
         Args args = { 0 };
         int r = 0;
@@ -368,7 +329,7 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
         /* The default policies are of the products in the topology: on their way to the hosts they
          * must not name anybody else's processes. */
         for (size_t i = 0; i < fleet->topology.n_servers; i++)
-                wanted[fleet->topology.servers[i].product] = true;
+                wanted[servers[i].product] = true;
         wanted[PRODUCT_HAPROXY] = true; /* in front of TiDB, and nothing that TiUP deploys */
         if (r >= 0) {
                 r = fleet->args->policy_is_set
@@ -382,12 +343,44 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
                 fleet->args->policy_is_set && class->policies.set.mode == ENFORCEMENT_ENFORCE;
         for (size_t i = 0; i < fleet->n_hosts && r >= 0; i++) {
                 FleetHost *host = &fleet->hosts[i];
+                _cleanup_free_ ServerInstance *subjects = NULL;
+                _cleanup_advice_report_ AdviceReport report = { 0 };
+                size_t n;
 
                 if (host->class != class)
                         continue;
                 r = plan_host(fleet, host);
-                if (r >= 0)
-                        r = fill_host(fleet, host);
+                if (r < 0)
+                        break;
+                /* The sizes. */
+                n = host->situation.instances.n_instances;
+                subjects = calloc(n + 1, sizeof(*subjects));
+                if (!subjects)
+                        return -ENOMEM;
+                for (size_t k = 0; k < n; k++) {
+                        const HostInstance *imagined = &host->situation.instances.instances[k];
+                        const TiupServer *server = &servers[host->imagined_from[k]];
+
+                        subjects[k] = (ServerInstance){ .identity = imagined->identity,
+                                                        .policy = imagined->policy,
+                                                        .limit_bytes = server->memory_limit,
+                                                        .cpu_quota = server->cpu_quota,
+                                                        .device = imagined->storage };
+                }
+                r = advice_build(&(AdviceInput){ .topology = &class->machine.topology,
+                                                 .instances = subjects,
+                                                 .n_instances = n,
+                                                 .plan = &host->situation.plan,
+                                                 .daemon_binds = fleet->daemon_binds },
+                                 &report);
+                for (size_t k = 0; k < n && r >= 0; k++) {
+                        TiupFilled filled = { 0 };
+
+                        r = tiup_fill(&servers[host->imagined_from[k]], &report, k,
+                                      fleet->args->afresh, &fleet->edits, &filled);
+                        fleet->n_kept += filled.n_kept;
+                        fleet->n_unfilled += filled.skipped;
+                }
         }
         sysroot_close(&class->machine.sysroot);
         return r;
@@ -632,35 +625,6 @@ static void append_notes(const Fleet *fleet, Text *text) {
                 text_truncate(text, before);
 }
 
-static int print_table(const Fleet *fleet) {
-        static const char *const headings[] = { "HOST",  "MACHINE", "INSTANCE", "POLICY",
-                                                "NODES", "CPUS",    "NOTES" };
-        const Args *args = fleet->args;
-        _cleanup_table_ Table table = { 0 };
-        _cleanup_text_ Text text = { 0 };
-
-        table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < fleet->n_hosts; i++)
-                for (size_t k = 0; k < fleet->hosts[i].n_servers; k++)
-                        add_row(fleet, &fleet->hosts[i], k, &table);
-        text_appendf(&text, "Plan for %zu host%s of ", fleet->n_hosts,
-                     fleet->n_hosts == 1 ? "" : "s");
-        text_append_printable(&text, args->tiup_file);
-        text_append(&text, "\n\n");
-        table_render(&table, output_width(), &text);
-        append_notes(fleet, &text);
-        if (args->output) {
-                text_append(&text, "\nWrote ");
-                text_append_printable(&text, args->output);
-                text_append(&text, ": the topology with its sizes");
-                text_append(&text, fleet->daemon_binds
-                                           ? ", without numa_node, because the daemon binds;"
-                                           : " and numa_node;");
-                text_append(&text, " hosts/HOST, the policies of each host.\n");
-        }
-        return output_text(&text);
-}
-
 static void put_host(Json *json, const Fleet *fleet, const FleetHost *host) {
         JSON_OBJECT(json, NULL) {
                 json_put_string(json, "host", host->name);
@@ -680,8 +644,11 @@ static int compare_hosts(const void *a, const void *b) {
 }
 
 int command_plan_fleet(const Args *args) {
+        static const char *const headings[] = { "HOST",  "MACHINE", "INSTANCE", "POLICY",
+                                                "NODES", "CPUS",    "NOTES" };
         _cleanup_(fleet_close) Fleet fleet = { .args = args };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        _cleanup_table_ Table table = { 0 };
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
         bool refused = false;
@@ -717,8 +684,29 @@ int command_plan_fleet(const Args *args) {
                                 put_host(&json, &fleet, &fleet.hosts[i]);
                 }
                 r = output_json(&text);
-        } else if (r >= 0)
-                r = print_table(&fleet);
+        } else if (r >= 0) {
+                table_init(&table, headings, ELEMENTSOF(headings));
+                for (size_t i = 0; i < fleet.n_hosts; i++)
+                        for (size_t k = 0; k < fleet.hosts[i].n_servers; k++)
+                                add_row(&fleet, &fleet.hosts[i], k, &table);
+                text_appendf(&text, "Plan for %zu host%s of ", fleet.n_hosts,
+                             fleet.n_hosts == 1 ? "" : "s");
+                text_append_printable(&text, args->tiup_file);
+                text_append(&text, "\n\n");
+                table_render(&table, output_width(), &text);
+                append_notes(&fleet, &text);
+                if (args->output) {
+                        text_append(&text, "\nWrote ");
+                        text_append_printable(&text, args->output);
+                        text_append(&text, ": the topology with its sizes");
+                        text_append(&text,
+                                    fleet.daemon_binds
+                                            ? ", without numa_node, because the daemon binds;"
+                                            : " and numa_node;");
+                        text_append(&text, " hosts/HOST, the policies of each host.\n");
+                }
+                r = output_text(&text);
+        }
         for (size_t i = 0; i < fleet.n_hosts; i++)
                 refused |= situation_has_refusal(&fleet.hosts[i].situation);
         return r < 0 ? r : refused ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
