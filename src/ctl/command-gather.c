@@ -121,28 +121,6 @@ static int add_policies(const TemporaryFolder *g, const Policies *policies) {
         return r;
 }
 
-static int add_reports(const TemporaryFolder *g, const char *runtime_dir) {
-        static const char *const names[] = { "status.json", "metrics.prom" };
-        _cleanup_close_ int fd = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        _cleanup_text_ Text journal = { 0 };
-        int r = 0;
-
-        for (size_t i = 0; i < ELEMENTSOF(names) && fd >= 0 && r >= 0; i++) {
-                _cleanup_free_ char *data = NULL;
-                size_t size;
-
-                if (path_read_alloc(fd, &data, &size, "%s", names[i]) >= 0)
-                        r = dump_write(g->fd, names[i], data, size);
-        }
-        if (r >= 0 &&
-            program_read((const char *const[]){ "journalctl", "--no-pager", "--quiet",
-                                                "--unit=tidbnumad", "--unit=tidbnumad-exporter",
-                                                "--output=short-iso", "--lines=5000", NULL },
-                         &journal) >= 0)
-                r = dump_write(g->fd, "journal.txt", text_string(&journal), journal.length);
-        return r < 0 ? r : dump_write(g->fd, "README", readme, strlen(readme));
-}
-
 /* --- the command --- */
 
 static int report_cannot(const char *what, const char *path, int error) {
@@ -153,11 +131,13 @@ static int report_cannot(const char *what, const char *path, int error) {
 int command_gather(const Args *args) {
         const time_t now = (time_t)clock_realtime_seconds();
         char host[HOST_NAME_MAX + 1] = "", day[16] = "", name[HOST_NAME_MAX + 64];
+        static const char *const published[] = { "status.json", "metrics.prom" };
         const char *output = args->output ? args->output : name;
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
-        _cleanup_close_ int out = -EBADF;
+        _cleanup_close_ int out = -EBADF, runtime_dir = -EBADF;
+        _cleanup_text_ Text journal = { 0 };
         struct tm tm;
         int r;
 
@@ -185,8 +165,24 @@ int command_gather(const Args *args) {
                         r = add_processes(&folder, &machine.sysroot, &s.ignored);
                 if (r >= 0)
                         r = add_policies(&folder, s.policies);
+                runtime_dir = open(args->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                for (size_t i = 0; i < ELEMENTSOF(published) && runtime_dir >= 0 && r >= 0; i++) {
+                        _cleanup_free_ char *data = NULL;
+                        size_t size;
+
+                        if (path_read_alloc(runtime_dir, &data, &size, "%s", published[i]) >= 0)
+                                r = dump_write(folder.fd, published[i], data, size);
+                }
+                if (r >= 0 &&
+                    program_read(
+                            (const char *const[]){ "journalctl", "--no-pager", "--quiet",
+                                                   "--unit=tidbnumad", "--unit=tidbnumad-exporter",
+                                                   "--output=short-iso", "--lines=5000", NULL },
+                            &journal) >= 0)
+                        r = dump_write(folder.fd, "journal.txt", text_string(&journal),
+                                       journal.length);
                 if (r >= 0)
-                        r = add_reports(&folder, args->runtime_dir);
+                        r = dump_write(folder.fd, "README", readme, strlen(readme));
                 if (r < 0)
                         (void)report_cannot("write to", folder.path, r);
         }

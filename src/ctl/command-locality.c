@@ -141,49 +141,45 @@ static int refuse_subject(const char *subject) {
         return -ESRCH;
 }
 
-/* Works for any process, without policies and without a daemon. */
-static int report_process(const Args *args, uint64_t pid) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
-        _cleanup_topology_ Topology topology = { 0 };
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        char exe[PATH_MAX], *slash;
-        const Member member = { .handle = &handle };
-        ProcStat stat;
-        int r;
-
-        r = sysroot_open(NULL, &sysroot);
-        if (r >= 0)
-                r = topology_load(&sysroot, &topology);
-        if (r < 0) {
-                output_line(stderr, "tidbnumactl: the topology cannot be read: %s", strerror(-r));
-                return r;
-        }
-        r = pid == 0 || pid > INT32_MAX ? -ESRCH
-                                        : proc_open_stat(&sysroot, (pid_t)pid, &handle, &stat);
-        if (r < 0)
-                return refuse_subject(args->subject);
-        /* It has no memory of its own, and its files are as empty as those of a process that ends.
-         */
-        if (stat.kernel_thread) {
-                output_line(stderr,
-                            "tidbnumactl: %s is a kernel thread, which has no memory of its own",
-                            args->subject);
-                return -ENODATA;
-        }
-        r = proc_exe_read(&sysroot, (pid_t)pid, exe, sizeof(exe));
-        slash = r < 0 ? NULL : strrchr(exe, '/');
-        return report_on(args, &topology, slash ? slash + 1 : args->subject, &member, 1);
-}
-
 int command_locality(const Args *args) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_topology_ Topology topology = { 0 };
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        const Member member = { .handle = &handle };
         const HostInstance *running;
+        char exe[PATH_MAX], *slash;
+        ProcStat stat;
         uint64_t pid;
         int r;
 
-        if (parse_u64(args->subject, &pid) == 0)
-                return report_process(args, pid);
+        /* Works for any process, without policies and without a daemon. */
+        if (parse_u64(args->subject, &pid) == 0) {
+                r = sysroot_open(NULL, &sysroot);
+                if (r >= 0)
+                        r = topology_load(&sysroot, &topology);
+                if (r < 0) {
+                        output_line(stderr, "tidbnumactl: the topology cannot be read: %s",
+                                    strerror(-r));
+                        return r;
+                }
+                if (pid == 0 || pid > INT32_MAX ||
+                    proc_open_stat(&sysroot, (pid_t)pid, &handle, &stat) < 0)
+                        return refuse_subject(args->subject);
+                /* It has no memory of its own, and its files are as empty as those of a process
+                 * that ends. */
+                if (stat.kernel_thread) {
+                        output_line(stderr,
+                                    "tidbnumactl: %s is a kernel thread, which has no memory of "
+                                    "its own",
+                                    args->subject);
+                        return -ENODATA;
+                }
+                r = proc_exe_read(&sysroot, (pid_t)pid, exe, sizeof(exe));
+                slash = r < 0 ? NULL : strrchr(exe, '/');
+                return report_on(args, &topology, slash ? slash + 1 : args->subject, &member, 1);
+        }
         r = machine_open(args, &machine);
         if (r >= 0)
                 r = situation_load(&s);

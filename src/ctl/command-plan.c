@@ -72,44 +72,6 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
                 text_append(text, "\nEach instance is where it belongs.\n");
 }
 
-/* `before`: with --against, the plan by the policies in force, else NULL. */
-static int print_text(const Situation *before, const Situation *s, const PlanChange *changes,
-                      size_t n) {
-        const unsigned width = output_width();
-        _cleanup_text_ Text text = { 0 };
-
-        text_append(&text, "Plan for ");
-        text_append_printable(&text, s->machine->title);
-        if (before) {
-                text_append(&text, " with the policies of ");
-                text_append_printable(&text, s->policy_path);
-        }
-        text_append(&text, "\n\n");
-        plan_table_render(&s->report, width, &text);
-        if (s->irqs_planned) {
-                text_append(&text, "\n");
-                irq_plan_line(&s->irq_plan, &text);
-        }
-        if (s->irqs_planned && s->args->explain) {
-                text_append(&text, "\n");
-                irq_plan_table_render(&s->irqs, &s->irq_plan, width, &text);
-        }
-        if (before) {
-                text_append(&text, "\nChanges:\n\n");
-                plan_table_changes(changes, n, width, &text);
-                return output_text(&text);
-        }
-        if (s->runs && s->machine->live)
-                append_verdicts(s, n > 0, &text);
-        if (s->args->explain && s->report.n_instances > 0) {
-                text_append(&text, "\n");
-                plan_table_explain(&s->report, &text);
-        }
-        if (s->args->explain && s->irqs_planned)
-                irq_plan_table_explain(&s->irq_plan, &text);
-        return output_text(&text);
-}
-
 static int export_plan(const Situation *s) {
         const PlanReport *report = &s->report;
         TopologyMark *marks = calloc(report->n_instances + 1, sizeof(*marks));
@@ -163,6 +125,7 @@ int command_plan(const Args *args) {
                 .args = args, .machine = &machine, .policy_path = args->against, .before = &s
         };
         Situation *before = args->against ? &s : NULL, *shown = args->against ? &after : &s;
+        const unsigned width = output_width();
         _cleanup_free_ PlanChange *changes = NULL;
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
@@ -197,8 +160,38 @@ int command_plan(const Args *args) {
                         plan_json_changes(&json, changes, n);
                 }
                 r = output_json(&text);
-        } else if (r >= 0)
-                r = print_text(before, shown, changes, n);
+        } else if (r >= 0) {
+                text_append(&text, "Plan for ");
+                text_append_printable(&text, machine.title);
+                if (before) {
+                        text_append(&text, " with the policies of ");
+                        text_append_printable(&text, args->against);
+                }
+                text_append(&text, "\n\n");
+                plan_table_render(&shown->report, width, &text);
+                if (shown->irqs_planned) {
+                        text_append(&text, "\n");
+                        irq_plan_line(&shown->irq_plan, &text);
+                }
+                if (shown->irqs_planned && args->explain) {
+                        text_append(&text, "\n");
+                        irq_plan_table_render(&shown->irqs, &shown->irq_plan, width, &text);
+                }
+                if (before) {
+                        text_append(&text, "\nChanges:\n\n");
+                        plan_table_changes(changes, n, width, &text);
+                } else {
+                        if (s.runs && machine.live)
+                                append_verdicts(&s, n > 0, &text);
+                        if (args->explain && s.report.n_instances > 0) {
+                                text_append(&text, "\n");
+                                plan_table_explain(&s.report, &text);
+                        }
+                        if (args->explain && s.irqs_planned)
+                                irq_plan_table_explain(&s.irq_plan, &text);
+                }
+                r = output_text(&text);
+        }
         if (r < 0)
                 return r;
         return situation_has_refusal(shown) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
