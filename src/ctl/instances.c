@@ -212,72 +212,70 @@ _printf_(2, 3) static int refuse(char **ret_message, const char *format, ...) {
         return *ret_message ? -EINVAL : -ENOMEM;
 }
 
-static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
-        char *size, *rest, *colon, *at;
-        uint64_t count = 1;
-        size_t n_digits;
-
-        word += strspn(word, " \t");
-        for (size_t n = strlen(word); n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t'); n--)
-                word[n - 1] = '\0';
-        /* The size after the last colon begins with a digit: "32GiB" of "4:tikv:32GiB". The name of
-         * a policy may do so as well: after a count alone a name follows. */
-        n_digits = strspn(word, "0123456789");
-        size = strrchr(word, ':');
-        if (size && size[1] >= '0' && size[1] <= '9' &&
-            (n_digits == 0 || size != word + n_digits)) {
-                int r;
-
-                *size++ = '\0';
-                r = parse_size(size, &ret->need_bytes);
-                if (r < 0 || ret->need_bytes == 0)
-                        return refuse(ret_message,
-                                      "'%s' is %s, expected the memory of one instance with its "
-                                      "unit, such as 32GiB",
-                                      size, r == -ERANGE ? "too large" : "not a size above zero");
-        }
-        rest = word;
-        colon = strchr(word, ':');
-        if (colon) {
-                *colon = '\0';
-                if (parse_u64(word, &count) < 0)
-                        count = 0;
-                *colon = ':';
-                rest = colon + 1;
-        }
-        at = strchr(rest, '@');
-        if (count == 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') ||
-            strchr(rest, ':') || (at && strchr(at + 1, '@')))
-                return refuse(ret_message,
-                              "'%s' is not COUNT:POLICY, expected for example 4:tidb, 4:tikv:32GiB "
-                              "or 2:tikv@nvme0n1",
-                              word);
-        ret->count = count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
-        if (at) {
-                *at = '\0';
-                ret->disk = strdup(at + 1);
-        }
-        ret->policy = strdup(rest);
-        return ret->policy && (!at || ret->disk) ? 0 : -ENOMEM;
-}
-
 int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
         _cleanup_free_ char *copy = strdup(text);
-        char *word, *rest = copy;
+        char *word, *next = copy;
         uint64_t total = 0;
 
         if (!copy)
                 return -ENOMEM;
-        while ((word = strsep(&rest, ","))) {
-                int r;
+        while ((word = strsep(&next, ","))) {
+                char *size, *rest, *colon, *at;
+                ImagineEntry *entry;
+                uint64_t count = 1;
+                size_t n_digits;
 
                 if (ARRAY_RESERVE(list.entries, list.allocated, list.n_entries + 1) < 0)
                         return -ENOMEM;
-                r = parse_word(word, &list.entries[list.n_entries++], ret_message);
-                if (r < 0)
-                        return r;
-                total += list.entries[list.n_entries - 1].count;
+                entry = &list.entries[list.n_entries++];
+                word += strspn(word, " \t");
+                for (size_t n = strlen(word); n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t');
+                     n--)
+                        word[n - 1] = '\0';
+                /* The size after the last colon begins with a digit: "32GiB" of "4:tikv:32GiB". The
+                 * name of a policy may do so as well: after a count alone a name follows. */
+                n_digits = strspn(word, "0123456789");
+                size = strrchr(word, ':');
+                if (size && size[1] >= '0' && size[1] <= '9' &&
+                    (n_digits == 0 || size != word + n_digits)) {
+                        int r;
+
+                        *size++ = '\0';
+                        r = parse_size(size, &entry->need_bytes);
+                        if (r < 0 || entry->need_bytes == 0)
+                                return refuse(
+                                        ret_message,
+                                        "'%s' is %s, expected the memory of one instance with its "
+                                        "unit, such as 32GiB",
+                                        size, r == -ERANGE ? "too large" : "not a size above zero");
+                }
+                rest = word;
+                colon = strchr(word, ':');
+                if (colon) {
+                        *colon = '\0';
+                        if (parse_u64(word, &count) < 0)
+                                count = 0;
+                        *colon = ':';
+                        rest = colon + 1;
+                }
+                at = strchr(rest, '@');
+                if (count == 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') ||
+                    strchr(rest, ':') || (at && strchr(at + 1, '@')))
+                        return refuse(ret_message,
+                                      "'%s' is not COUNT:POLICY, expected for example 4:tidb, "
+                                      "4:tikv:32GiB or 2:tikv@nvme0n1",
+                                      word);
+                if (at) {
+                        *at = '\0';
+                        entry->disk = strdup(at + 1);
+                }
+                entry->policy = strdup(rest);
+                if (!entry->policy || (at && !entry->disk))
+                        return -ENOMEM;
+                entry->count =
+                        count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
+                total += entry->count;
                 if (total > IMAGINE_INSTANCES_MAX)
                         return refuse(ret_message, "more than %u instances", IMAGINE_INSTANCES_MAX);
         }

@@ -21,58 +21,42 @@ void policies_done(Policies *policies) {
         *policies = (Policies){ 0 };
 }
 
-/* "-" is standard input. Reads one byte more than the limit, to detect a larger file. */
-static int read_text(const char *path, char **ret, size_t *ret_size) {
+int policies_read_file(const char *path, SourceFileList *list, Diagnostics *errors) {
         _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
+        const bool is_stdin = strcmp(path, "-") == 0;
         _cleanup_close_ int fd = -EBADF;
         struct stat st;
         ssize_t n;
 
         if (!text)
                 return -ENOMEM;
-        if (strcmp(path, "-") == 0) {
-                fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-                if (fd < 0)
-                        return -errno;
-        } else {
-                /* O_NONBLOCK: a FIFO must not block the command. */
-                fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-                if (fd < 0 || fstat(fd, &st) < 0)
-                        return -errno;
-                if (!S_ISREG(st.st_mode))
-                        return S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
-        }
-        n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
-        if (n < 0)
-                return (int)n;
-        if ((size_t)n > SOURCE_FILE_MAX_BYTES)
-                return -EFBIG;
-        *ret = TAKE_PTR(text);
-        *ret_size = (size_t)n;
-        return 0;
-}
-
-int policies_read_file(const char *path, SourceFileList *list, Diagnostics *errors) {
-        _cleanup_free_ char *text = NULL;
-        size_t size = 0;
-        int r = read_text(path, &text, &size);
-
-        if (r == -ENOMEM)
-                return r;
-        if (r == -EFBIG)
+        /* O_NONBLOCK: a FIFO must not block the command. */
+        fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                      : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                n = -errno;
+        else if (!is_stdin && !S_ISREG(st.st_mode))
+                n = S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
+        else /* one byte more than the limit, to detect a larger file */
+                n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
+        if (n == -ENOMEM)
+                return -ENOMEM;
+        if (n > (ssize_t)SOURCE_FILE_MAX_BYTES)
                 diagnostics_addf(errors,
                                  "%s: larger than %zu bytes, expected at most that; split it into "
                                  "several files",
                                  path, SOURCE_FILE_MAX_BYTES);
-        else if (r == -ESPIPE)
+        else if (n == -ESPIPE)
                 diagnostics_addf(errors,
                                  "%s: not a regular file, expected one; to read from a pipe, give "
                                  "- and connect the pipe to standard input",
                                  path);
-        else if (r < 0)
+        else if (n < 0)
                 diagnostics_addf(errors, "%s: cannot be read: %s, expected a file of YAML", path,
-                                 strerror(-r));
-        return r < 0 ? -EINVAL : source_file_list_add(list, path, text, size);
+                                 strerror((int)-n));
+        else
+                return source_file_list_add(list, path, text, (size_t)n);
+        return -EINVAL;
 }
 
 static int user_look_up(const char *user, uid_t *ret, _unused_ void *userdata) {
