@@ -586,26 +586,6 @@ int situation_compare(const Situation *before, const Situation *after, PlanChang
         return 0;
 }
 
-/* The limit of its control group by which the instance has taken its sizes, and of one that does
- * not run, that which its policy sets. 0: none. */
-static uint64_t memory_limit_of(const Situation *s, size_t i) {
-        const HostInstance *o = &s->instances.instances[i];
-        const InstanceInfo *published = s->report.instances[i].published;
-
-        if (o->n_members == 0)
-                return limit_wanted_bytes(&s->machine->topology, NULL, s->inputs, s->plan.choices,
-                                          s->plan.n_choices, i);
-        switch (published ? published->memory_limit_state : LIMIT_NONE) {
-        case LIMIT_SET:
-        case LIMIT_LIFTED:
-                return published->memory_limit_bytes;
-        case LIMIT_NEXT_START: /* it has taken its sizes without */
-                return 0;
-        default:
-                return o->limit_bytes;
-        }
-}
-
 int situation_load_servers(Situation *s) {
         const size_t n = s->report.n_instances;
 
@@ -617,16 +597,30 @@ int situation_load_servers(Situation *s) {
                 HostInstance *o = &s->instances.instances[i];
                 const PlanReportInstance *row = &s->report.instances[i];
                 const InstanceInfo *published = row->published;
+                const LimitState state = published ? published->memory_limit_state : LIMIT_NONE;
                 ServerInstance *server = &s->servers[i];
                 Asked *asked = &s->asked[i];
+                uint64_t limit_bytes;
                 int r;
+
+                /* The limit of its control group by which the instance has taken its sizes, and of
+                 * one that does not run, that which its policy sets. 0: none. */
+                if (o->n_members == 0)
+                        limit_bytes = limit_wanted_bytes(&s->machine->topology, NULL, s->inputs,
+                                                         s->plan.choices, s->plan.n_choices, i);
+                else if (state == LIMIT_SET || state == LIMIT_LIFTED)
+                        limit_bytes = published->memory_limit_bytes;
+                else if (state == LIMIT_NEXT_START) /* it has taken its sizes without */
+                        limit_bytes = 0;
+                else
+                        limit_bytes = o->limit_bytes;
 
                 *server = (ServerInstance){
                         .identity = o->identity,
                         .policy = o->policy,
                         .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
                         .need_bytes = row->in->need_bytes,
-                        .limit_bytes = memory_limit_of(s, i),
+                        .limit_bytes = limit_bytes,
                 };
                 if (!s->runs)
                         continue;
