@@ -202,7 +202,7 @@ static int open_description(const char *path, Machine *machine) {
         unsigned n_lines = 0, line = 1;
 
         if (r < 0)
-                return policies_print(&errors, "") < 0 ? -ENOMEM : r;
+                return policies_print(&errors) < 0 ? -ENOMEM : r;
         /* The first line that is no comment. */
         while (start == end && source_line_next(&files.files[0], &at)) {
                 const char *p = at.start;
@@ -667,7 +667,7 @@ int command_plan_fleet(const Args *args) {
                 qsort(fleet.hosts, fleet.n_hosts, sizeof(*fleet.hosts), compare_hosts);
         if (r >= 0 && errors.error < 0)
                 r = -ENOMEM;
-        if (r != -ENOMEM && policies_print(&errors, "") < 0)
+        if (r != -ENOMEM && policies_print(&errors) < 0)
                 r = -ENOMEM;
         if (r >= 0 && errors.n_messages > 0)
                 r = -EINVAL;

@@ -74,35 +74,33 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
 
 static int export_plan(const Situation *s) {
         const PlanReport *report = &s->report;
-        TopologyMark *marks = calloc(report->n_instances + 1, sizeof(*marks));
-        char **types = calloc(report->n_instances + 1, sizeof(*types));
+        _cleanup_free_ TopologyMark *marks = calloc(report->n_instances + 1, sizeof(*marks));
+        _cleanup_(word_list_done) WordList types = { 0 };
         _cleanup_free_ char *message = NULL;
         size_t n = 0;
-        int r = marks && types ? 0 : -ENOMEM;
+        int r;
 
-        for (size_t i = 0; i < report->n_instances && r >= 0; i++) {
+        if (!marks)
+                return -ENOMEM;
+        for (size_t i = 0; i < report->n_instances; i++) {
                 const PlanReportInstance *row = &report->instances[i];
+                _cleanup_free_ char *type = NULL;
 
                 if (!plan_report_places(row))
                         continue;
-                types[n] = text_new("tidbnumad:%s", row->in->policy->name);
-                if (!types[n])
-                        r = -ENOMEM;
+                type = text_new("tidbnumad:%s", row->in->policy->name);
+                if (!type || word_list_add(&types, type) < 0)
+                        return -ENOMEM;
                 marks[n] = (TopologyMark){ .name = row->in->name,
-                                           .type = types[n],
+                                           .type = types.words[n],
                                            .nodes = row->choice->placement.nodes };
                 n++;
         }
-        if (r >= 0)
-                r = topology_export(&s->machine->source, &s->machine->devices, marks, n,
-                                    s->args->export_path, &message);
+        r = topology_export(&s->machine->source, &s->machine->devices, marks, n,
+                            s->args->export_path, &message);
         if (r < 0 && r != -ENOMEM)
                 output_line(stderr, "tidbnumactl: --export %s: %s", s->args->export_path,
                             message ? message : strerror(-r));
-        for (size_t i = 0; types && i < n; i++)
-                free(types[i]);
-        free(types);
-        free(marks);
         return r;
 }
 

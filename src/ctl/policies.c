@@ -161,17 +161,17 @@ void policies_append(const Diagnostics *diagnostics, const char *prefix, Text *t
         }
 }
 
-int policies_print(const Diagnostics *diagnostics, const char *prefix) {
+int policies_print(const Diagnostics *diagnostics) {
         _cleanup_text_ Text text = { 0 };
 
-        policies_append(diagnostics, prefix, &text);
+        policies_append(diagnostics, "", &text);
         if (text.error == 0)
                 output_lines(stderr, &text);
         return text.error;
 }
 
 int policies_refuse(const Policies *policies, const char *machine) {
-        if (policies_print(&policies->errors, "") < 0)
+        if (policies_print(&policies->errors) < 0)
                 return -ENOMEM;
         output_line(stderr, "tidbnumactl: the policies are refused%s%s",
                     machine ? " for the machine " : "", machine ? machine : "");

@@ -41,4 +41,4 @@ int policies_refuse(const Policies *policies, const char *machine);
 
 /* Each message with the line that it is about: appended, or printed on standard error. */
 void policies_append(const Diagnostics *diagnostics, const char *prefix, Text *text);
-int policies_print(const Diagnostics *diagnostics, const char *prefix);
+int policies_print(const Diagnostics *diagnostics);
