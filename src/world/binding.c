@@ -70,11 +70,6 @@ static int load_thread(pid_t tid, void *userdata) {
         return 0;
 }
 
-static int load_listed_thread(pid_t tid, void *userdata) {
-        (void)load_thread(tid, userdata);
-        return 0;
-}
-
 static int check_neighbour(pid_t pid, void *userdata) {
         Load *load = userdata;
 
@@ -89,18 +84,6 @@ static int check_neighbour(pid_t pid, void *userdata) {
         load->binding.alone = false;
         load->binding.intruder = pid;
         return -EBUSY; /* one is enough: the group may be the whole host's */
-}
-
-/* Of a directory that only counts for those that are in it. */
-static bool are_in_cpuset(const Load *load, const char *path) {
-        for (size_t i = 0; path && i < load->n_members; i++) {
-                _cleanup_free_ char *now = NULL;
-                int r = proc_cgroup_path_read(load->members[i].handle, "cpuset", &now);
-
-                if (r != -ESRCH && (r < 0 || strcmp(now, path) != 0))
-                        return false;
-        }
-        return true;
 }
 
 static int load_neighbours(Load *load, const BindingGroups *groups) {
@@ -140,11 +123,19 @@ int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t
 
 static int load_groups(Load *load, const BindingGroups *groups) {
         const size_t length = groups->unit_path ? strlen(groups->unit_path) : 0;
+        bool in_cpuset = groups->cpuset_fd >= 0;
         Binding *b = &load->binding;
 
         b->mems = topology_nodes(load->topology);
         b->cpus = topology_cpus(load->topology);
-        if (groups->cpuset_fd >= 0 && are_in_cpuset(load, groups->cpuset_path)) {
+        /* A directory of v1 only counts for those that are in it. */
+        for (size_t i = 0; in_cpuset && groups->cpuset_path && i < load->n_members; i++) {
+                _cleanup_free_ char *now = NULL;
+                int r = proc_cgroup_path_read(load->members[i].handle, "cpuset", &now);
+
+                in_cpuset = r == -ESRCH || (r >= 0 && strcmp(now, groups->cpuset_path) == 0);
+        }
+        if (in_cpuset) {
                 CpuSet cpus;
                 NodeSet mems;
                 int r = cgroup_effective_read(groups->cpuset_fd, &cpus, &mems);
@@ -232,7 +223,7 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, Member *membe
                 member->n_threads = 0;
                 member->n_listed = 0;
                 load.listing = member;
-                r = proc_foreach_thread(member->handle, load_listed_thread, &load);
+                r = proc_foreach_thread(member->handle, load_thread, &load);
                 load.listing = NULL;
                 if (r < 0 && r != -ESRCH)
                         return r;

@@ -157,21 +157,6 @@ enum {
         INTERFACES_MAX = 4096, /* under one default route: more is no host, but a broken dump */
 };
 
-/* Nothing in /sys marks a team. But like a bond it gives its ports its own hardware address,
- * which bridges, VRFs and Open vSwitch do not. A real master: a card of Hyper-V, which has a
- * virtual function under it. */
-static bool card_is_bundle(const Sysroot *sysroot, const char *path, const char *member_path) {
-        char own[128], members[128];
-
-        if (path_exists(sysroot->sys_fd, "%s/bridge", path))
-                return false;
-        return path_exists(sysroot->sys_fd, "%s/bonding", path) || !sysfs_is_virtual(path) ||
-               (path_read(sysroot->sys_fd, own, sizeof(own), "%s/address", path) > 0 &&
-                path_read(sysroot->sys_fd, members, sizeof(members), "%s/address", member_path) >
-                        0 &&
-                strcmp(own, members) == 0);
-}
-
 static int card_add(const Sysroot *sysroot, const char *name, const char *path, DeviceList *list) {
         _cleanup_(device_done) Device device = {
                 .kind = DEVICE_NET,
@@ -180,7 +165,7 @@ static int card_add(const Sysroot *sysroot, const char *name, const char *path, 
                 .virtual_function = path_exists(sysroot->sys_fd, "%s/device/physfn", path),
         };
         _cleanup_free_ char *master = NULL;
-        char pci[SYSFS_PCI_MAX], master_path[PATH_MAX];
+        char pci[SYSFS_PCI_MAX], master_path[PATH_MAX], own[128], masters[128];
         int r;
 
         /* Without a link, the file contains -1 or cannot be read. */
@@ -191,8 +176,16 @@ static int card_add(const Sysroot *sysroot, const char *name, const char *path, 
         r = path_read_link_name(sysroot->sys_fd, &master, "%s/master", path);
         if (r == -ENOMEM)
                 return r;
+        /* Is it a bundle? Nothing in /sys marks a team. But like a bond it gives its ports its own
+         * hardware address, which bridges, VRFs and Open vSwitch do not. A real master: a card of
+         * Hyper-V, which has a virtual function under it. */
         if (r >= 0 && sysfs_resolve(sysroot, master_path, "class/net/%s", master) >= 0 &&
-            card_is_bundle(sysroot, master_path, path))
+            !path_exists(sysroot->sys_fd, "%s/bridge", master_path) &&
+            (path_exists(sysroot->sys_fd, "%s/bonding", master_path) ||
+             !sysfs_is_virtual(master_path) ||
+             (path_read(sysroot->sys_fd, masters, sizeof(masters), "%s/address", master_path) > 0 &&
+              path_read(sysroot->sys_fd, own, sizeof(own), "%s/address", path) > 0 &&
+              strcmp(own, masters) == 0)))
                 device.master = TAKE_PTR(master);
         return device_list_add(list, &device);
 }

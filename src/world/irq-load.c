@@ -112,21 +112,11 @@ static bool host_has_pci(const IrqHost *host, const char *pci) {
         return false;
 }
 
-/* What hands a card to a guest or to a program, and not to a network namespace. */
-static bool driver_passes_on(const char *driver) {
-        static const char *const drivers[] = { "pci-stub", "uio_pci_generic", "igb_uio",
-                                               "xen-pciback", "pciback" };
-
-        if (strstr(driver, "vfio")) /* "vfio-pci", "mlx5_vfio_pci" */
-                return true;
-        for (size_t i = 0; i < ELEMENTSOF(drivers); i++)
-                if (strcmp(driver, drivers[i]) == 0)
-                        return true;
-        return false;
-}
-
 /* An Ethernet card (class 02 00) that a driver has, and no interface that we see. */
 static int host_add_if_elsewhere(const char *name, void *userdata) {
+        /* What hands a card to a guest or to a program, and not to a network namespace. */
+        static const char *const drivers[] = { "pci-stub", "uio_pci_generic", "igb_uio",
+                                               "xen-pciback", "pciback" };
         Search *s = userdata;
         _cleanup_free_ char *driver = NULL;
         char path[PATH_MAX], class[16];
@@ -136,8 +126,11 @@ static int host_add_if_elsewhere(const char *name, void *userdata) {
             path_read(s->sysroot->sys_fd, class, sizeof(class), "%s/class", path) <= 0 ||
             strncmp(class, "0x0200", 6) != 0 ||
             path_read_link_name(s->sysroot->sys_fd, &driver, "%s/driver", path) < 0 ||
-            driver_passes_on(driver))
+            strstr(driver, "vfio")) /* "vfio-pci", "mlx5_vfio_pci" */
                 return 0;
+        for (size_t i = 0; i < ELEMENTSOF(drivers); i++)
+                if (strcmp(driver, drivers[i]) == 0)
+                        return 0;
         return host_add_by_path(s->sysroot, path, IRQ_DEVICE_NET, NULL, true, s->host);
 }
 

@@ -273,33 +273,6 @@ static int device_add_found(hwloc_topology_t t, const Topology *topology, hwloc_
         return !device.name || (pci && !device.pci) ? -ENOMEM : device_list_add(list, &device);
 }
 
-/* For an exported machine what the export has, for others what hwloc reports: name, PCI address,
- * and the node, if exactly one of the nodes near the device has CPUs. */
-static int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceList *ret) {
-        const char *others = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_DEVICES);
-        const bool noted = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_VERSION);
-        _cleanup_device_list_ DeviceList list = { 0 };
-        _cleanup_free_ char *copy = strdup(noted && others ? others : "");
-        hwloc_obj_t object = NULL;
-        char *rest = copy, *note;
-        int r = copy ? 0 : -ENOMEM;
-
-        while (r >= 0 && (object = hwloc_get_next_osdev(t, object))) {
-                const char *info = topology_fill_info(object, TOPOLOGY_INFO_DEVICE);
-
-                if (!noted)
-                        r = device_add_found(t, topology, object, &list);
-                else if (info)
-                        r = device_add_noted(info, &list);
-        }
-        while (r >= 0 && *copy && (note = strsep(&rest, ";")))
-                r = device_add_noted(note + strspn(note, " "), &list);
-        if (r < 0)
-                return r;
-        *ret = TAKE_STRUCT(list);
-        return 0;
-}
-
 /* --- a device as one line of text, and back --- */
 
 static void note_append(Text *text, const char *value) {
@@ -459,6 +432,7 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
                         DeviceList *ret_devices, char **ret_message) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_topology_ Topology topology = { 0 };
+        _cleanup_device_list_ DeviceList devices = { 0 };
         NodeSet has_cpu = { 0 };
         CpuSet first_threads;
         bool has_memory = false;
@@ -498,10 +472,28 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
                 if (note)
                         read_node_note(note, &first_threads, node);
         }
+        /* Devices: of an exported machine what the export has, of others what hwloc reports. */
         if (ret_devices) {
-                r = topology_devices_load(t, &topology, ret_devices);
+                const bool noted = topology_fill_info(root, TOPOLOGY_INFO_VERSION);
+                const char *others = topology_fill_info(root, TOPOLOGY_INFO_DEVICES);
+                _cleanup_free_ char *copy = strdup(noted && others ? others : "");
+                hwloc_obj_t object = NULL;
+                char *rest = copy, *note;
+
+                r = copy ? 0 : -ENOMEM;
+                while (r >= 0 && (object = hwloc_get_next_osdev(t, object))) {
+                        const char *info = topology_fill_info(object, TOPOLOGY_INFO_DEVICE);
+
+                        if (!noted)
+                                r = device_add_found(t, &topology, object, &devices);
+                        else if (info)
+                                r = device_add_noted(info, &devices);
+                }
+                while (r >= 0 && *copy && (note = strsep(&rest, ";")))
+                        r = device_add_noted(note + strspn(note, " "), &devices);
                 if (r < 0)
                         return topology_explain(r, name, ret_message);
+                *ret_devices = TAKE_STRUCT(devices);
         }
         *ret = TAKE_STRUCT(topology);
         return 0;
