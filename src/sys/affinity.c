@@ -20,33 +20,6 @@ static int affinity_write(pid_t tid, const CpuSet *mask) {
         return syscall(SYS_sched_setaffinity, tid, sizeof(*mask), mask) < 0 ? -errno : 0;
 }
 
-/* Our thread was gone when the call returned. Usually no thread has its number; in the worst
- * case the numbers have wrapped meanwhile and the number is another thread's, so young that it
- * has what it inherited. What our own thread had before is of no use: the two have nothing in
- * common. A parent that has the CPUs itself is one that we have bound, and its child rightly has
- * them too. */
-static void affinity_restore_number(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
-                                    uint64_t *n_pid_reuses) {
-        char text[16384];
-        uint64_t group, parent;
-        CpuSet mask, was;
-        pid_t maker = 0; /* not known */
-
-        if (affinity_read_thread(tid, &mask) < 0 || !id_set_equal(&mask, cpus))
-                return;
-        /* A thread inherits the mask of the thread that created it; which one of a process's
-         * threads that was, the kernel does not show. */
-        if (path_read(sysroot->proc_fd, text, sizeof(text), "%d/status", tid) >= 0 &&
-            parse_field(text, "\nTgid:", &group) >= 0 && parse_field(text, "\nPPid:", &parent) >= 0)
-                maker = (pid_t)group != tid ? (pid_t)group : (pid_t)parent;
-        if (maker <= 0 || affinity_read_thread(maker, &was) < 0)
-                memset(&was, 0xff, sizeof(was)); /* the kernel cuts it down to what is allowed */
-        if (id_set_equal(&was, cpus))
-                return;
-        if (affinity_write(tid, &was) == 0)
-                (*n_pid_reuses)++;
-}
-
 /* What the call is given a number for. */
 typedef struct Subject {
         const Sysroot *sysroot;
@@ -61,6 +34,10 @@ typedef struct Subject {
 static int set_and_check(const Subject *s, const CpuSet *before, const CpuSet *cpus,
                          CpuSet *ret_after) {
         int r = affinity_write(s->tid, cpus);
+        char text[16384];
+        uint64_t group, parent;
+        CpuSet now, was;
+        pid_t maker = 0; /* not known */
 
         if (r < 0)
                 return r;
@@ -70,8 +47,22 @@ static int set_and_check(const Subject *s, const CpuSet *before, const CpuSet *c
                         (void)affinity_write(s->tid, before);
                 return r;
         }
-        if (r >= 0)
-                affinity_restore_number(s->sysroot, s->tid, ret_after, s->n_pid_reuses);
+        /* Our thread was gone when the call returned. Usually no thread has its number; in the
+         * worst case the numbers have wrapped meanwhile and the number is another thread's, so
+         * young that it has what it inherited. What our own thread had before is of no use: the two
+         * have nothing in common. A parent that has the CPUs itself is one that we have bound, and
+         * its child rightly has them too. */
+        if (r < 0 || affinity_read_thread(s->tid, &now) < 0 || !id_set_equal(&now, ret_after))
+                return -ESRCH;
+        /* A thread inherits the mask of the thread that created it; which one of a process's
+         * threads that was, the kernel does not show. */
+        if (path_read(s->sysroot->proc_fd, text, sizeof(text), "%d/status", s->tid) >= 0 &&
+            parse_field(text, "\nTgid:", &group) >= 0 && parse_field(text, "\nPPid:", &parent) >= 0)
+                maker = (pid_t)group != s->tid ? (pid_t)group : (pid_t)parent;
+        if (maker <= 0 || affinity_read_thread(maker, &was) < 0)
+                memset(&was, 0xff, sizeof(was)); /* the kernel cuts it down to what is allowed */
+        if (!id_set_equal(&was, ret_after) && affinity_write(s->tid, &was) == 0)
+                (*s->n_pid_reuses)++;
         return -ESRCH;
 }
 

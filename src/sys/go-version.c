@@ -55,29 +55,6 @@ static bool find_address(const GoFile *file, uint64_t address, uint64_t *ret) {
         return false;
 }
 
-static bool read_version(const GoFile *file, const Elf64_Shdr *section, char *text) {
-        unsigned char start[INFO_POINTERS];
-        uint64_t at = section->sh_offset, address, string[2];
-        uint8_t length;
-
-        if (section->sh_size < INFO_STRINGS || at > INT64_MAX - INFO_STRINGS ||
-            !read_whole(file, at, start, sizeof(start)) ||
-            memcmp(start, MAGIC, sizeof(MAGIC) - 1) != 0)
-                return false;
-        /* The length is a varint: one of a version has one byte. */
-        if (start[INFO_FLAGS] & FLAG_INLINE)
-                return read_whole(file, at + INFO_STRINGS, &length, sizeof(length)) &&
-                       length < VERSION_MAX &&
-                       read_whole(file, at + INFO_STRINGS + 1, text, length);
-        /* Go's string: a pointer and a length. */
-        return (start[INFO_FLAGS] & FLAG_BIG_ENDIAN) == HOST_ORDER &&
-               start[INFO_POINTER_SIZE] == sizeof(uint64_t) &&
-               read_whole(file, at + INFO_POINTERS, &address, sizeof(address)) &&
-               find_address(file, address, &at) && read_whole(file, at, string, sizeof(string)) &&
-               string[1] < VERSION_MAX && find_address(file, string[0], &at) &&
-               read_whole(file, at, text, string[1]);
-}
-
 static bool take_number(const char **text, uint32_t *ret) {
         uint32_t n = 0;
         const char *p = *text;
@@ -97,9 +74,11 @@ int go_version_parse(GoFileRead read, void *userdata, GoVersion *ret) {
         const Elf64_Ehdr *h = &file.header;
         char text[VERSION_MAX] = "", name[sizeof(SECTION)];
         Elf64_Shdr sections[SECTIONS_MAX];
+        unsigned char start[INFO_POINTERS];
+        uint64_t at, address, string[2];
         const char *p = text;
+        uint8_t length;
         GoVersion v;
-        uint64_t at;
         size_t i = 0;
 
         if (!read_whole(&file, 0, &file.header, sizeof(file.header)) ||
@@ -114,7 +93,26 @@ int go_version_parse(GoFileRead read, void *userdata, GoVersion *ret) {
                                   !read_whole(&file, at, name, sizeof(name)) ||
                                   memcmp(name, SECTION, sizeof(name)) != 0))
                 i++;
-        if (i == h->e_shnum || !read_version(&file, &sections[i], text))
+        if (i == h->e_shnum)
+                return -ENODATA;
+        at = sections[i].sh_offset;
+        if (sections[i].sh_size < INFO_STRINGS || at > INT64_MAX - INFO_STRINGS ||
+            !read_whole(&file, at, start, sizeof(start)) ||
+            memcmp(start, MAGIC, sizeof(MAGIC) - 1) != 0)
+                return -ENODATA;
+        if (start[INFO_FLAGS] & FLAG_INLINE) {
+                /* The length is a varint: one of a version has one byte. */
+                if (!read_whole(&file, at + INFO_STRINGS, &length, sizeof(length)) ||
+                    length >= VERSION_MAX ||
+                    !read_whole(&file, at + INFO_STRINGS + 1, text, length))
+                        return -ENODATA;
+        } else if ((start[INFO_FLAGS] & FLAG_BIG_ENDIAN) != HOST_ORDER ||
+                   start[INFO_POINTER_SIZE] != sizeof(uint64_t) ||
+                   /* Go's string: a pointer and a length. */
+                   !read_whole(&file, at + INFO_POINTERS, &address, sizeof(address)) ||
+                   !find_address(&file, address, &at) ||
+                   !read_whole(&file, at, string, sizeof(string)) || string[1] >= VERSION_MAX ||
+                   !find_address(&file, string[0], &at) || !read_whole(&file, at, text, string[1]))
                 return -ENODATA;
         /* "go1.21.3", "go1.25rc1", "devel go1.26-4a3b2c1 …" */
         if (strncmp(p, devel, strlen(devel)) == 0)

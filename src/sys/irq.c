@@ -88,25 +88,6 @@ static const char *take_number(const char *p, uint32_t *ret) {
         return p;
 }
 
-/* "           CPU0       CPU2", into room for every word of it. */
-static int interrupts_parse_head(const char *text, InterruptTable *ret) {
-        size_t n_words = 0;
-
-        for (const char *p = skip_blanks(text); *p && *p != '\n';
-             p = skip_blanks(p + strcspn(p, " \t\n")))
-                n_words++;
-        ret->cpus = malloc((n_words + 1) * sizeof(*ret->cpus));
-        if (!ret->cpus)
-                return -ENOMEM;
-        for (const char *p = skip_blanks(text); *p && *p != '\n'; p = skip_blanks(p)) {
-                p = strncmp(p, "CPU", 3) == 0 ? take_number(p + 3, &ret->cpus[ret->n_cpus]) : NULL;
-                if (!p || *p == ':')
-                        return -EBADMSG;
-                ret->n_cpus++;
-        }
-        return n_words > 0 ? 0 : -EBADMSG;
-}
-
 /* Where the number of a line ends, at its colon; NULL: the line has none. */
 static const char *take_irq(const char *line, uint32_t *ret) {
         const char *p = take_number(skip_blanks(line), ret);
@@ -148,12 +129,25 @@ static int interrupt_line_parse(const char *p, size_t n_cpus, uint32_t *counts,
 int interrupts_parse(const char *text, InterruptTable *ret) {
         _cleanup_interrupts_ InterruptTable table = { 0 };
         const char *lines = next_line(text);
-        int r = interrupts_parse_head(text, &table);
+        size_t n = 0, n_words = 0;
         uint32_t irq;
-        size_t n = 0;
 
-        if (r < 0)
-                return r;
+        /* "           CPU0       CPU2", into room for every word of it. */
+        for (const char *p = skip_blanks(text); *p && *p != '\n';
+             p = skip_blanks(p + strcspn(p, " \t\n")))
+                n_words++;
+        table.cpus = malloc((n_words + 1) * sizeof(*table.cpus));
+        if (!table.cpus)
+                return -ENOMEM;
+        for (const char *p = skip_blanks(text); *p && *p != '\n'; p = skip_blanks(p)) {
+                p = strncmp(p, "CPU", 3) == 0 ? take_number(p + 3, &table.cpus[table.n_cpus])
+                                              : NULL;
+                if (!p || *p == ':')
+                        return -EBADMSG;
+                table.n_cpus++;
+        }
+        if (n_words == 0)
+                return -EBADMSG;
         for (const char *line = lines; *line; line = next_line(line))
                 n += take_irq(line, &irq) != NULL;
         /* Each counter takes a digit at least: what is shorter is no table to allocate for. */
@@ -166,6 +160,7 @@ int interrupts_parse(const char *text, InterruptTable *ret) {
         for (const char *line = lines; *line; line = next_line(line)) {
                 InterruptLine *to = &table.lines[table.n_lines];
                 const char *p = take_irq(line, &to->irq);
+                int r;
 
                 if (!p)
                         continue;

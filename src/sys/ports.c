@@ -177,41 +177,38 @@ static int search_rows(const ProcHandle *handle, const char *name, Search *searc
         return ferror(file) ? -EIO : 0;
 }
 
-static int search_sockets(const Sysroot *sysroot, const ProcHandle *handle, Search *search) {
+int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, PortSet *ret) {
         /* The kernel answers at once; the timeout is only a safeguard. */
         const struct timeval timeout = { .tv_sec = 1 };
         _cleanup_close_ int fd = -EBADF;
-        int four, six, r = 0;
-
-        if (search->n_inodes == 0)
-                return 0;
-        qsort(search->inodes, search->n_inodes, sizeof(uint32_t), compare_inodes);
-        if (sysroot->live)
-                r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_NETWORK);
-        if (r < 0)
-                return r;
-        if (r > 0) {
-                fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-                if (fd >= 0 &&
-                    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0 &&
-                    search_diag(fd, AF_INET, search) >= 0 && search_diag(fd, AF_INET6, search) >= 0)
-                        return 0;
-        }
-        four = search_rows(handle, "net/tcp", search);
-        six = search_rows(handle, "net/tcp6", search); /* a kernel without IPv6 has none */
-        if (four == -ENOENT && six == -ENOENT)
-                return -ENODATA;
-        if (four < 0 && four != -ENOENT)
-                return four;
-        return six < 0 && six != -ENOENT ? six : 0;
-}
-
-int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, PortSet *ret) {
         Search search = { 0 };
-        int bounded, r;
+        int four, six, r, bounded = open_files_foreach(handle, collect_socket, &search);
+        bool found = search.n_inodes == 0; /* nothing to search for */
 
-        bounded = open_files_foreach(handle, collect_socket, &search);
-        r = bounded < 0 ? bounded : search_sockets(sysroot, handle, &search);
+        r = bounded;
+        if (r >= 0 && !found) {
+                qsort(search.inodes, search.n_inodes, sizeof(uint32_t), compare_inodes);
+                r = sysroot->live ? proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_NETWORK)
+                                  : 0;
+                if (r > 0) {
+                        fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+                        found = fd >= 0 &&
+                                setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout,
+                                           sizeof(timeout)) == 0 &&
+                                search_diag(fd, AF_INET, &search) >= 0 &&
+                                search_diag(fd, AF_INET6, &search) >= 0;
+                }
+        }
+        if (r >= 0 && !found) {
+                four = search_rows(handle, "net/tcp", &search);
+                six = search_rows(handle, "net/tcp6", &search); /* none without IPv6 */
+                if (four == -ENOENT && six == -ENOENT)
+                        r = -ENODATA;
+                else if (four < 0 && four != -ENOENT)
+                        r = four;
+                else
+                        r = six < 0 && six != -ENOENT ? six : 0;
+        }
         if (r >= 0 && !proc_is_alive(handle))
                 r = -ESRCH; /* half of what was seen may be what its end left */
         if (r >= 0)

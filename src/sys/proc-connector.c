@@ -54,7 +54,7 @@ enum {
         SKIP_UNLESS(what, 6), REQUIRE_SAME(EVENT_AT(event_data.pid), EVENT_AT(event_data.tgid)),   \
                 PASS
 
-/* Filters by the same rules as event_translate(), which alone filters if this program cannot be
+/* Filters by the same rules as event_parse(), which alone filters if this program cannot be
  * attached. Only the fork of a process gets to the end of this program, with the parent loaded. */
 static const struct sock_filter KINDS[] = {
         REQUIRE(MESSAGE_AT(id.idx), CN_IDX_PROC),
@@ -107,38 +107,8 @@ int proc_connector_filter(int fd, const pid_t *parents, size_t n_parents) {
         return r;
 }
 
-static bool event_translate(const struct proc_event *event, ProcEvent *ret) {
-        *ret = (ProcEvent){ .cpu = event->cpu };
-        switch (event->what) {
-        case PROC_EVENT_NONE:
-                ret->kind = PROC_KIND_ACK;
-                ret->error = event->event_data.ack.err <= ERRNO_MAX
-                                     ? -(int)event->event_data.ack.err
-                                     : -EPROTO;
-                return true;
-        case PROC_EVENT_FORK:
-                ret->kind = PROC_KIND_FORK;
-                ret->pid = event->event_data.fork.child_tgid;
-                ret->parent = event->event_data.fork.parent_tgid;
-                return event->event_data.fork.child_pid == event->event_data.fork.child_tgid;
-        case PROC_EVENT_EXEC:
-                ret->kind = PROC_KIND_EXEC;
-                ret->pid = event->event_data.exec.process_tgid;
-                return true;
-        case PROC_EVENT_UID:
-                ret->kind = PROC_KIND_UID;
-                ret->pid = event->event_data.id.process_tgid;
-                return event->event_data.id.process_pid == event->event_data.id.process_tgid;
-        case PROC_EVENT_COMM:
-                ret->kind = PROC_KIND_COMM;
-                ret->pid = event->event_data.comm.process_tgid;
-                return event->event_data.comm.process_pid == event->event_data.comm.process_tgid;
-        default:
-                return false;
-        }
-}
-
-/* The bytes may have any alignment; the kernel's structs are copied out before they are read. */
+/* False: not an event that we know. The bytes may have any alignment; the kernel's structs are
+ * copied out before they are read. */
 static bool event_parse(const char *payload, size_t size, ProcEvent *ret) {
         const size_t least = offsetof(struct proc_event, event_data) + sizeof(uint32_t);
         struct proc_event event = { 0 };
@@ -153,10 +123,41 @@ static bool event_parse(const char *payload, size_t size, ProcEvent *ret) {
                 return false;
         memcpy(&event, payload + sizeof(header),
                header.len < sizeof(event) ? header.len : sizeof(event));
-        if (!event_translate(&event, ret) || (ret->kind != PROC_KIND_ACK && ret->pid <= 0))
-                return false; /* too short for its kind: the rest was filled with zeros */
-        ret->sequence = ret->kind == PROC_KIND_ACK ? header.ack : header.seq;
-        return true;
+        *ret = (ProcEvent){ .cpu = event.cpu, .sequence = header.seq };
+        switch (event.what) {
+        case PROC_EVENT_NONE:
+                ret->kind = PROC_KIND_ACK;
+                ret->sequence = header.ack;
+                ret->error = event.event_data.ack.err <= ERRNO_MAX ? -(int)event.event_data.ack.err
+                                                                   : -EPROTO;
+                return true;
+        case PROC_EVENT_FORK:
+                ret->kind = PROC_KIND_FORK;
+                ret->pid = event.event_data.fork.child_tgid;
+                ret->parent = event.event_data.fork.parent_tgid;
+                if (event.event_data.fork.child_pid != event.event_data.fork.child_tgid)
+                        return false;
+                break;
+        case PROC_EVENT_EXEC:
+                ret->kind = PROC_KIND_EXEC;
+                ret->pid = event.event_data.exec.process_tgid;
+                break;
+        case PROC_EVENT_UID:
+                ret->kind = PROC_KIND_UID;
+                ret->pid = event.event_data.id.process_tgid;
+                if (event.event_data.id.process_pid != event.event_data.id.process_tgid)
+                        return false;
+                break;
+        case PROC_EVENT_COMM:
+                ret->kind = PROC_KIND_COMM;
+                ret->pid = event.event_data.comm.process_tgid;
+                if (event.event_data.comm.process_pid != event.event_data.comm.process_tgid)
+                        return false;
+                break;
+        default:
+                return false;
+        }
+        return ret->pid > 0; /* else too short for its kind: the rest was filled with zeros */
 }
 
 int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler, void *userdata) {
@@ -232,25 +233,6 @@ int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
         }
 }
 
-static int connector_subscribe(int fd, uint32_t sequence) {
-        const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
-        const struct cn_msg message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
-                                        .ack = sequence,
-                                        .len = sizeof(operation) };
-        char request[NLMSG_SPACE(sizeof(message) + sizeof(operation))] = { 0 };
-        const struct nlmsghdr header = {
-                .nlmsg_len = NLMSG_LENGTH(sizeof(message) + sizeof(operation)),
-                .nlmsg_type = NLMSG_DONE,
-        };
-        char *p = request;
-
-        memcpy(p, &header, sizeof(header));
-        p += NLMSG_HDRLEN;
-        memcpy(p, &message, sizeof(message));
-        memcpy(p + sizeof(message), &operation, sizeof(operation));
-        return send(fd, request, header.nlmsg_len, 0) < 0 ? -errno : 0;
-}
-
 typedef struct AckWait {
         uint32_t sequence;
         bool seen;
@@ -268,10 +250,38 @@ static void note_ack(const ProcEvent *event, void *userdata) {
         wait->error = event->error;
 }
 
-static int connector_await_ack(int fd, uint32_t sequence) {
-        uint64_t deadline = clock_monotonic_usec() + ACK_TIMEOUT_USEC;
-        AckWait wait = { .sequence = sequence };
+int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
+        _cleanup_close_ int fd =
+                socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
+        const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+        /* A number that probably no other program uses. */
+        AckWait wait = { .sequence = (uint32_t)clock_monotonic_usec() };
+        const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
+        const struct cn_msg message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
+                                        .ack = wait.sequence,
+                                        .len = sizeof(operation) };
+        char request[NLMSG_SPACE(sizeof(message) + sizeof(operation))] = { 0 };
+        const struct nlmsghdr header = {
+                .nlmsg_len = NLMSG_LENGTH(sizeof(message) + sizeof(operation)),
+                .nlmsg_type = NLMSG_DONE,
+        };
+        int size = (int)receive_buffer_bytes;
+        uint64_t deadline;
 
+        if (fd < 0)
+                return -errno;
+        if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+                (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+        /* Before the socket receives anything. Without the filter there are only more wakeups. */
+        (void)proc_connector_filter(fd, NULL, 0);
+        if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+                return -errno;
+        memcpy(request, &header, sizeof(header));
+        memcpy(request + NLMSG_HDRLEN, &message, sizeof(message));
+        memcpy(request + NLMSG_HDRLEN + sizeof(message), &operation, sizeof(operation));
+        if (send(fd, request, header.nlmsg_len, 0) < 0)
+                return -errno;
+        deadline = clock_monotonic_usec() + ACK_TIMEOUT_USEC;
         while (!wait.seen) {
                 struct pollfd p = { .fd = fd, .events = POLLIN };
                 uint64_t now = clock_monotonic_usec();
@@ -286,31 +296,8 @@ static int connector_await_ack(int fd, uint32_t sequence) {
                 if (r < 0 && r != -ENOBUFS)
                         return r;
         }
-        return wait.error;
-}
-
-int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
-        _cleanup_close_ int fd =
-                socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
-        const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
-        const uint32_t sequence =
-                (uint32_t)clock_monotonic_usec(); /* probably used by no other program */
-        int size = (int)receive_buffer_bytes, r;
-
-        if (fd < 0)
-                return -errno;
-        if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
-                (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-        /* Before the socket receives anything. Without the filter there are only more wakeups. */
-        (void)proc_connector_filter(fd, NULL, 0);
-        if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-                return -errno;
-        r = connector_subscribe(fd, sequence);
-        if (r < 0)
-                return r;
-        r = connector_await_ack(fd, sequence);
-        if (r < 0)
-                return r;
+        if (wait.error < 0)
+                return wait.error;
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
