@@ -218,38 +218,6 @@ static int job_run(const Sysroot *sysroot, WorkerWalks *walks, const WorkerReque
 
 enum { FDS_MAX = 2 };
 
-/* Receives a message and the descriptors that come with it. 1; 0: the other end is closed. */
-static int request_receive(int fd, WorkerRequest *request, ProcHandle *ret) {
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MAX * sizeof(int))];
-        struct iovec iov = { .iov_base = request, .iov_len = sizeof(*request) };
-        struct msghdr message = { .msg_iov = &iov,
-                                  .msg_iovlen = 1,
-                                  .msg_control = control,
-                                  .msg_controllen = sizeof(control) };
-        int fds[FDS_MAX] = { -EBADF, -EBADF };
-        const struct cmsghdr *header;
-        size_t size;
-        ssize_t n;
-
-        do
-                n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-        while (n < 0 && errno == EINTR);
-        if (n <= 0)
-                return n < 0 ? -errno : 0;
-        /* What came with it: the directory, and a pidfd where the kernel has these. */
-        header = CMSG_FIRSTHDR(&message);
-        size = header ? header->cmsg_len - CMSG_LEN(0) : 0;
-        if ((size != sizeof(int) && size != FDS_MAX * sizeof(int)) || (size_t)n != sizeof(*request))
-                return -EBADMSG;
-        memcpy(fds, CMSG_DATA(header), size);
-        *ret = (ProcHandle){ .live = true,
-                             .pid = request->pid,
-                             .dir_fd = fds[0],
-                             .pidfd = fds[1],
-                             .start_ticks = request->start_ticks };
-        return 1;
-}
-
 /* A directory of /proc is empty once its process has ended, and the pid may be reused: so system
  * calls that take a number act on the right process. Its start time is read of its first thread:
  * for the whole process the kernel sums up all threads, which takes half a millisecond for 500. */
@@ -284,13 +252,37 @@ static int reply_send(int fd, const WorkerReply *reply) {
         return send(fd, reply, worker_reply_size(reply), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* Receives a message, runs its job and sends the answer. 1; 0: the other end is closed. */
 static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks *walks, WorkerReply *reply) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MAX * sizeof(int))];
         WorkerRequest request;
-        int r = request_receive(fd, &request, &handle);
+        struct iovec iov = { .iov_base = &request, .iov_len = sizeof(request) };
+        struct msghdr message = { .msg_iov = &iov,
+                                  .msg_iovlen = 1,
+                                  .msg_control = control,
+                                  .msg_controllen = sizeof(control) };
+        int fds[FDS_MAX] = { -EBADF, -EBADF }, r;
+        const struct cmsghdr *header;
+        size_t size;
+        ssize_t n;
 
-        if (r <= 0)
-                return r;
+        do
+                n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0)
+                return n < 0 ? -errno : 0;
+        /* What came with it: the directory, and a pidfd where the kernel has these. */
+        header = CMSG_FIRSTHDR(&message);
+        size = header ? header->cmsg_len - CMSG_LEN(0) : 0;
+        if ((size != sizeof(int) && size != FDS_MAX * sizeof(int)) || (size_t)n != sizeof(request))
+                return -EBADMSG;
+        memcpy(fds, CMSG_DATA(header), size);
+        handle = (ProcHandle){ .live = true,
+                               .pid = request.pid,
+                               .dir_fd = fds[0],
+                               .pidfd = fds[1],
+                               .start_ticks = request.start_ticks };
         r = handle_check(request.job, &handle);
         memset(reply, 0, offsetof(WorkerReply, draw.by_node));
         reply->job = request.job;

@@ -10,7 +10,6 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
-#include "tidbnumad/worker/lost.h"
 
 /* --- the pool --- */
 
