@@ -263,18 +263,6 @@ static void child_give_up(Child *child) {
         child_free(child);
 }
 
-/* On a busy host a child may only wait for a CPU. The process has no part in that. One that runs
- * all the time, because the process gives it ever more to read, is given up in the end. */
-static bool child_extend(Child *child) {
-        if (worker_job_acts(child->job) || child->n_extended == WORKER_EXTENDED_MAX ||
-            !worker_child_is_running(&child->process))
-                return false;
-        child->n_extended++;
-        child->deadline_usec =
-                clock_monotonic_usec() + worker_job_deadline_usec(child->job) / child->all->divisor;
-        return true;
-}
-
 /* When it is late, when another one may take its place, and at its deadline. */
 static int child_arm(Child *child, uint64_t now_usec) {
         const uint64_t late = child->sent_usec + WORKER_LATE_USEC,
@@ -294,7 +282,16 @@ static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
 
         if (!child->ticket)
                 return 0;
-        if (now < child->deadline_usec || child_extend(child)) {
+        /* On a busy host a child may only wait for a CPU. The process has no part in that. One that
+         * runs all the time, because the process gives it ever more to read, is given up in the
+         * end. */
+        if (now >= child->deadline_usec && !worker_job_acts(child->job) &&
+            child->n_extended < WORKER_EXTENDED_MAX && worker_child_is_running(&child->process)) {
+                child->n_extended++;
+                child->deadline_usec = clock_monotonic_usec() +
+                                       worker_job_deadline_usec(child->job) / all->divisor;
+        }
+        if (now < child->deadline_usec) {
                 (void)child_arm(child, now);
         } else if (!child->process.ready) { /* its start is not the doing of the process */
                 ticket_answer(all, child->ticket, -ECHILD, NULL);
@@ -554,22 +551,6 @@ static void ticket_await_own(Workers *all, const Ticket *t) {
         ticket_await(all, t, left_usec, &left_usec);
 }
 
-/* For a ticket that waits on: the caller may close its handle. */
-static int ticket_keep_process(Ticket *t) {
-        ProcHandle own = *t->process;
-
-        own.exit = NULL;
-        own.dir_fd = fcntl(t->process->dir_fd, F_DUPFD_CLOEXEC, 0);
-        own.pidfd = t->process->pidfd < 0 ? -EBADF : fcntl(t->process->pidfd, F_DUPFD_CLOEXEC, 0);
-        if (own.dir_fd < 0 || (t->process->pidfd >= 0 && own.pidfd < 0)) {
-                proc_close(&own);
-                return -EBUSY;
-        }
-        t->own = own;
-        t->process = &t->own;
-        return 0;
-}
-
 static void request_set_process(WorkerRequest *request, const ProcHandle *process) {
         request->pid = process->pid;
         request->start_ticks = process->start_ticks;
@@ -606,10 +587,21 @@ int workers_ask(Workers *all, WorkerRequest *request, const ProcHandle *process,
                              &all->left_usec);
         if (t->is_answered)
                 return ticket_fetch(all, t, keep, reply);
-        r = t->child ? 0 : worker_lane_limits(lane)->queues ? ticket_keep_process(t) : -EAGAIN;
-        if (r < 0) {
+        if (!t->child && !worker_lane_limits(lane)->queues) {
                 ticket_free(all, t);
-                return r;
+                return -EAGAIN;
+        }
+        if (!t->child) { /* it waits on, and the caller may close its handle */
+                t->own = *process;
+                t->own.exit = NULL;
+                t->own.dir_fd = fcntl(process->dir_fd, F_DUPFD_CLOEXEC, 0);
+                t->own.pidfd =
+                        process->pidfd < 0 ? -EBADF : fcntl(process->pidfd, F_DUPFD_CLOEXEC, 0);
+                t->process = &t->own;
+                if (t->own.dir_fd < 0 || (process->pidfd >= 0 && t->own.pidfd < 0)) {
+                        ticket_free(all, t); /* closes both */
+                        return -EBUSY;
+                }
         }
         t->has_caller = true;
         return -EAGAIN;
