@@ -25,7 +25,7 @@ typedef struct Subject {
         const Sysroot *sysroot;
         const ProcHandle *handle;
         pid_t tid;
-        bool (*has)(const ProcHandle *handle, pid_t tid); /* is the number still its thread's? */
+        bool first; /* of its process: the number stays while that has a program */
         uint64_t *n_pid_reuses;
 } Subject;
 
@@ -42,7 +42,8 @@ static int set_and_check(const Subject *s, const CpuSet *before, const CpuSet *c
         if (r < 0)
                 return r;
         r = affinity_read_thread(s->tid, ret_after);
-        if (s->has(s->handle, s->tid)) {
+        /* Is the number still the thread's? */
+        if (s->first ? proc_has_program(s->handle) : proc_has_thread(s->handle, s->tid)) {
                 if (r < 0)
                         (void)affinity_write(s->tid, before);
                 return r;
@@ -68,7 +69,7 @@ static int set_and_check(const Subject *s, const CpuSet *before, const CpuSet *c
 
 int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
                         const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses) {
-        const Subject thread = { sysroot, handle, tid, proc_has_thread, n_pid_reuses };
+        const Subject thread = { sysroot, handle, tid, false, n_pid_reuses };
         CpuSet before, after;
         int r;
 
@@ -84,13 +85,9 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
         return r < 0 ? r : !id_set_equal(&before, &after);
 }
 
-static bool has_program(const ProcHandle *handle, _unused_ pid_t tid) {
-        return proc_has_program(handle);
-}
-
 int affinity_set_first_thread(const Sysroot *sysroot, const ProcHandle *handle, const CpuSet *cpus,
                               uint64_t *n_pid_reuses, CpuSet *ret_before, CpuSet *ret_after) {
-        const Subject thread = { sysroot, handle, handle->pid, has_program, n_pid_reuses };
+        const Subject thread = { sysroot, handle, handle->pid, true, n_pid_reuses };
         int r;
 
         r = affinity_read_thread(handle->pid, ret_before);

@@ -112,29 +112,9 @@ static int slave_add(const char *name, void *userdata) {
         return device.name ? device_list_add(userdata, &device) : -ENOMEM;
 }
 
-/* "lvm", "crypt", "raid1"; of the device mapper's others the first word of their uuid. */
-static void storage_append_kind(StorageWalk *walk, const char *path) {
-        char uuid[256], level[32];
-
-        if (path_read(walk->sysroot->sys_fd, uuid, sizeof(uuid), "%s/dm/uuid", path) >= 0) {
-                size_t length = strcspn(uuid, "-");
-
-                for (size_t i = 0; i < length; i++)
-                        if (uuid[i] >= 'A' && uuid[i] <= 'Z')
-                                uuid[i] += 'a' - 'A';
-                if (strncmp(uuid, "mpath-", 6) == 0)
-                        text_append(&walk->chain, " (multipath)");
-                else if (uuid[length] == '-' && length > 0)
-                        text_appendf(&walk->chain, " (%.*s)", (int)length, uuid);
-                else
-                        text_append(&walk->chain, " (device mapper)");
-        } else if (path_read(walk->sysroot->sys_fd, level, sizeof(level), "%s/md/level", path) > 0)
-                text_appendf(&walk->chain, " (%s)", level);
-}
-
 static int storage_walk_down(StorageWalk *walk, const char *path, unsigned level) {
         _cleanup_device_list_ DeviceList slaves = { 0 };
-        char below[PATH_MAX];
+        char below[PATH_MAX], uuid[256], raid[32];
         int r;
 
         text_append(&walk->chain, basename(path));
@@ -159,7 +139,21 @@ static int storage_walk_down(StorageWalk *walk, const char *path, unsigned level
                 r = disk_load(walk->sysroot, path, &device);
                 return r < 0 ? r : device_list_add(&walk->disks, &device);
         }
-        storage_append_kind(walk, path);
+        /* "lvm", "crypt", "raid1"; of the device mapper's others the first word of their uuid. */
+        if (path_read(walk->sysroot->sys_fd, uuid, sizeof(uuid), "%s/dm/uuid", path) >= 0) {
+                const size_t length = strcspn(uuid, "-");
+
+                for (size_t i = 0; i < length; i++)
+                        if (uuid[i] >= 'A' && uuid[i] <= 'Z')
+                                uuid[i] += 'a' - 'A';
+                if (strncmp(uuid, "mpath-", 6) == 0)
+                        text_append(&walk->chain, " (multipath)");
+                else if (uuid[length] == '-' && length > 0)
+                        text_appendf(&walk->chain, " (%.*s)", (int)length, uuid);
+                else
+                        text_append(&walk->chain, " (device mapper)");
+        } else if (path_read(walk->sysroot->sys_fd, raid, sizeof(raid), "%s/md/level", path) > 0)
+                text_appendf(&walk->chain, " (%s)", raid);
         r = 0;
         for (size_t i = 0; i < slaves.n_devices && r >= 0; i++) {
                 const char *name = slaves.devices[i].name;
