@@ -316,30 +316,6 @@ static bool kin_add(Kin **list, size_t *n, size_t *allocated, pid_t pid, bool ou
                             sizeof(one)) >= 0;
 }
 
-/* 1: the chain of its parents leads to a member; 0: it does not; -1: no more may be read. */
-static int kinship_descends(Kinship *k, pid_t pid) {
-        pid_t chain[OTHERS_ANCESTORS_MAX];
-        size_t n = 0;
-        int ours = 0;
-
-        while (pid > 1 && n < OTHERS_ANCESTORS_MAX) {
-                const Kin *known = kin_find(k->known, k->n_known, pid);
-
-                if (known || (n > 0 && find_member(k, pid))) {
-                        ours = known ? known->ours : 1;
-                        break;
-                }
-                chain[n++] = pid;
-                pid = read_parent(k, pid);
-                if (pid < 0)
-                        return -1;
-        }
-        while (n > 0)
-                if (!kin_add(&k->known, &k->n_known, &k->known_allocated, chain[--n], ours))
-                        return -1;
-        return ours;
-}
-
 /* Programs that only start others and wait for them. Anything else that started the instance, such
  * as the agent of a control plane, has work of its own. */
 static bool kinship_is_launcher(const Sysroot *sysroot, pid_t pid) {
@@ -362,13 +338,30 @@ static bool kinship_is_launcher(const Sysroot *sysroot, pid_t pid) {
 }
 
 KinshipVerdict kinship_judge(Kinship *k, pid_t pid) {
-        int ours;
+        pid_t chain[OTHERS_ANCESTORS_MAX], at = pid;
+        bool ours = false;
+        size_t n = 0;
 
         if (find_member(k, pid))
                 return KINSHIP_OURS;
-        ours = kinship_descends(k, pid);
-        if (ours != 0)
-                return ours < 0 ? KINSHIP_TOO_MANY : KINSHIP_OURS;
+        /* Does the chain of its parents lead to a member? */
+        while (at > 1 && n < OTHERS_ANCESTORS_MAX) {
+                const Kin *known = kin_find(k->known, k->n_known, at);
+
+                if (known || (n > 0 && find_member(k, at))) {
+                        ours = !known || known->ours;
+                        break;
+                }
+                chain[n++] = at;
+                at = read_parent(k, at);
+                if (at < 0)
+                        return KINSHIP_TOO_MANY;
+        }
+        while (n > 0)
+                if (!kin_add(&k->known, &k->n_known, &k->known_allocated, chain[--n], ours))
+                        return KINSHIP_TOO_MANY;
+        if (ours)
+                return KINSHIP_OURS;
         if (k->n_reads++ >= KINSHIP_READS_MAX)
                 return KINSHIP_TOO_MANY;
         if (kinship_is_launcher(k->sysroot, pid)) {

@@ -206,16 +206,6 @@ static void present_done(PresentPages *present) {
         *present = (PresentPages){ 0 };
 }
 
-static int present_add(PresentPages *present, void **addresses, size_t n, PresentPage like) {
-        if (ARRAY_RESERVE(present->pages, present->allocated, present->n + n) < 0)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++) {
-                like.address = (uintptr_t)addresses[i];
-                present->pages[present->n++] = like;
-        }
-        return 0;
-}
-
 /* Lists the present pages of a small frame, by the kernel's entry for each page. Reading an entry
  * costs a fraction of a query for the node of a page, and every kernel has these entries. -ESTALE:
  * the process has executed another program meanwhile; -EPERM; -ENOMEM. */
@@ -224,31 +214,32 @@ static int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
 
         for (size_t i = 0; i < frame->n_ranges; i++) {
                 const FrameRange *range = &frame->ranges[i];
-                const PresentPage of_file = { .range = (uint32_t)i };
-                PresentPage own = of_file;
 
-                own.own = range->kind == MAPPING_PRIVATE;
                 for (uint64_t at = range->start; at < range->end;) {
                         uint64_t entries[PAGEMAP_PAGES_MAX];
                         void *addresses[PAGEMAP_PAGES_MAX];
                         const uint64_t left = (range->end - at) / page_size_bytes();
                         const size_t n =
                                 left < PAGEMAP_PAGES_MAX ? (size_t)left : PAGEMAP_PAGES_MAX;
-                        size_t n_picked;
                         int r = pagemap_read(pagemap_fd, at, n, entries);
 
                         if (r < 0)
                                 return r;
+                        if (ARRAY_RESERVE(present.pages, present.allocated, present.n + n) < 0)
+                                return -ENOMEM;
                         /* Own pages and those of the file may alternate: their order is of no
                          * account to who draws. */
-                        n_picked = pagemap_pick(entries, n, at, PAGE_OWN, addresses);
-                        r = present_add(&present, addresses, n_picked, own);
-                        if (r < 0)
-                                return r;
-                        n_picked = pagemap_pick(entries, n, at, PAGE_FILE, addresses);
-                        r = present_add(&present, addresses, n_picked, of_file);
-                        if (r < 0)
-                                return r;
+                        for (int own = 1; own >= 0; own--) {
+                                const size_t n_picked = pagemap_pick(
+                                        entries, n, at, own ? PAGE_OWN : PAGE_FILE, addresses);
+
+                                for (size_t k = 0; k < n_picked; k++)
+                                        present.pages[present.n++] = (PresentPage){
+                                                .address = (uintptr_t)addresses[k],
+                                                .range = (uint32_t)i,
+                                                .own = own && range->kind == MAPPING_PRIVATE,
+                                        };
+                        }
                         at += n * page_size_bytes();
                 }
         }

@@ -308,32 +308,13 @@ int storage_find(const Sysroot *sysroot, const char *mountinfo, const char *dir,
  * On the live machine the kernel reports the mount of the opened directory, with links and chroots
  * resolved. In a dump there are only paths. */
 
-/* A directory that does not exist yet will be where the one above it is. */
-static int open_nearest(int root_fd, const char *dir) {
-        char path[PATH_MAX];
-
-        if (dir[0] != '/' || strlen(dir) >= sizeof(path))
-                return -EINVAL;
-        (void)strcpy(path, dir);
-        for (;;) {
-                int fd = open_below(root_fd, path);
-                char *slash;
-
-                if (fd != -ENOENT && fd != -ENOTDIR)
-                        return fd;
-                slash = strrchr(path, '/');
-                if (slash == path)
-                        return fd == -ENOENT && path[1] == '\0' ? fd : open_below(root_fd, "/");
-                *slash = '\0';
-        }
-}
-
 int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
                          StorageDevices *ret) {
         _cleanup_mount_table_ MountTable table = { 0 };
         _cleanup_free_ char *mountinfo = NULL;
-        _cleanup_close_ int root_fd = -EBADF, fd = -EBADF;
+        _cleanup_close_ int root_fd = -EBADF, fd = -ENOENT;
         const Mount *mount;
+        char path[PATH_MAX];
         struct stat st;
         uint64_t id;
         int r;
@@ -351,7 +332,17 @@ int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *di
         r = root_fd < 0 ? root_fd : path_read_alloc(proc_pid_fd, &mountinfo, NULL, "mountinfo");
         if (r < 0)
                 return mountinfo_error(r);
-        fd = open_nearest(root_fd, dir);
+        if (dir[0] != '/' || strlen(dir) >= sizeof(path))
+                return -EINVAL;
+        /* A directory that does not exist yet will be where the one above it is. */
+        (void)strcpy(path, dir);
+        while ((fd = open_below(root_fd, path)) == -ENOENT || fd == -ENOTDIR) {
+                char *slash = strrchr(path, '/');
+
+                if (strcmp(path, "/") == 0)
+                        break;
+                slash[slash == path ? 1 : 0] = '\0';
+        }
         if (fd < 0)
                 return fd;
         r = mountinfo_parse(mountinfo, &table);
