@@ -32,6 +32,14 @@ enum { HELP_COLUMN = 27 };
 
 #define FIELD(name) offsetof(Args, name)
 
+typedef struct OptionRow {
+        const char *name;     /* "policy-dir" */
+        const char *argument; /* "DIR"; NULL: it takes no argument */
+        size_t field;         /* offset in Args: of a string, of a bool without an argument */
+        unsigned commands;    /* bits 1 << Command: the commands that accept it */
+        const char *help;     /* lines, separated by newlines */
+} OptionRow;
+
 static const OptionRow option_rows[] = {
         { "policy-dir", "DIR", FIELD(policy_dirs),
           READING | LOCALITY | CONTROL | REPLAN | GATHER | TRIAL,
@@ -94,9 +102,14 @@ static const OptionRow option_rows[] = {
         { "version", NULL, FIELD(version), ALL, "show the version" },
 };
 
-/* Each line of text is one of --help. */
 /* clang-format off */
-static const CommandRow commands[N_COMMANDS] = {
+static const struct {
+        const char *name;
+        const char *arguments; /* "[FILE…]"; "" for none */
+        const char *summary;   /* one line */
+        const char *text;      /* description, whole lines of --help */
+        const char *examples;  /* whole lines, indented */
+} commands[N_COMMANDS] = {
         [COMMAND_VALIDATE] = {
           "validate", "[FILE…]", "check the policies",
           "Read the policies as the daemon would, and report all errors and warnings; with\n"
@@ -204,15 +217,6 @@ static const CommandRow commands[N_COMMANDS] = {
 };
 /* clang-format on */
 
-size_t options_rows(const OptionRow **ret) {
-        *ret = option_rows;
-        return ELEMENTSOF(option_rows);
-}
-
-const CommandRow *options_command(Command command) {
-        return &commands[command];
-}
-
 /* "plan", "plan and advise", with the conjunction before the last of several. */
 static void append_commands(unsigned all, const char *conjunction, Text *text) {
         const int n = __builtin_popcount(all);
@@ -265,7 +269,7 @@ static const OptionRow *find_option(const char *name, unsigned of_commands) {
 
 /* Prints the version or the help. Returns as args_parse(). */
 static int answer(const Args *args, bool has_command) {
-        const CommandRow *command = &commands[args->command];
+        const Command command = args->command;
         _cleanup_text_ Text text = { 0 };
 
         if (args->version) {
@@ -273,13 +277,14 @@ static int answer(const Args *args, bool has_command) {
                 return output_text(&text);
         }
         if (has_command) {
-                text_appendf(&text, "tidbnumactl %s [OPTION…]%s%s\n\n%s\n", command->name,
-                             *command->arguments ? " " : "", command->arguments, command->text);
+                text_appendf(&text, "tidbnumactl %s [OPTION…]%s%s\n\n%s\n", commands[command].name,
+                             *commands[command].arguments ? " " : "", commands[command].arguments,
+                             commands[command].text);
                 for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
-                        if (option_rows[i].commands & (1u << args->command))
+                        if (option_rows[i].commands & (1u << command))
                                 append_option(&option_rows[i], &text);
                 text_appendf(&text, "\nExamples:\n%s\nSee tidbnumactl(8) and tidbnumad.d(5).\n",
-                             command->examples);
+                             commands[command].examples);
                 return output_text(&text);
         }
 

@@ -70,25 +70,3 @@ typedef struct Args {
  * negative errno: standard output cannot be written. Each with a message on stderr. The
  * strings point into `argv`. */
 int args_parse(Args *args, int argc, char *argv[]);
-
-/* The commands and options of tidbnumactl in one table, for the parser, --help and hints. */
-
-typedef struct OptionRow {
-        const char *name;     /* "policy-dir" */
-        const char *argument; /* "DIR"; NULL: it takes no argument */
-        size_t field;         /* offset in Args: of a string, of a bool without an argument */
-        unsigned commands;    /* bits 1 << Command: the commands that accept it */
-        const char *help;     /* lines, separated by newlines */
-} OptionRow;
-
-size_t options_rows(const OptionRow **ret);
-
-typedef struct CommandRow {
-        const char *name;
-        const char *arguments; /* "[FILE…]"; "" for none */
-        const char *summary;   /* one line */
-        const char *text;      /* description, whole lines */
-        const char *examples;  /* whole lines, indented */
-} CommandRow;
-
-const CommandRow *options_command(Command command);
