@@ -61,15 +61,9 @@ int control_session_open(const Args *args, sd_bus **ret) {
 
 /* --- the answer --- */
 
-static void print_error(const char *sentence) {
-        _cleanup_text_ Text text = { 0 };
-
-        text_appendf(&text, "tidbnumactl: %s\n", sentence);
-        output_lines(stderr, &text);
-}
-
 static int on_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error *unused) {
         const sd_bus_error *error = sd_bus_message_get_error(reply);
+        _cleanup_text_ Text text = { 0 };
         Control *c = userdata;
         const char *line;
         int r;
@@ -78,13 +72,15 @@ static int on_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error
         if (error && (sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) ||
                       sd_bus_error_has_name(error, SD_BUS_ERROR_DISCONNECTED) ||
                       sd_bus_error_get_errno(error) == ECONNRESET)) {
-                print_error("the daemon has ended meanwhile, or does not answer: journalctl -u "
-                            "tidbnumad");
+                output_line(stderr, "tidbnumactl: the daemon has ended meanwhile, or does not "
+                                    "answer: journalctl -u tidbnumad");
                 c->status = COMMAND_EXIT_REFUSED;
                 return 1;
         }
         if (error) {
-                print_error(error->message ? error->message : error->name);
+                text_appendf(&text, "tidbnumactl: %s\n",
+                             error->message ? error->message : error->name);
+                output_lines(stderr, &text); /* it may have several lines */
                 c->status = sd_bus_error_has_name(error, CONTROL_ERROR_LATE) ? COMMAND_EXIT_REFUSED
                                                                              : EXIT_FAILURE;
                 return 1;
@@ -112,7 +108,7 @@ static int on_message(sd_bus_message *message, _unused_ void *userdata,
             isatty(STDERR_FILENO) && sd_bus_message_read_basic(message, 's', &text) > 0) {
                 _cleanup_text_ Text lines = { 0 };
 
-                text_appendf(&lines, "%s …\n", text);
+                text_appendf(&lines, "%s …\n", text); /* a line for each that it waits for */
                 output_lines(stderr, &lines);
         }
         return 0;
@@ -145,7 +141,8 @@ int control_session_call(const Args *args, sd_bus *bus, const char *method, Word
                 if (r == 0 && !c.answered)
                         r = sd_bus_wait(bus, UINT64_MAX);
                 if (r < 0 && !c.answered && r != -EINTR) {
-                        print_error("the daemon has ended meanwhile: journalctl -u tidbnumad");
+                        output_line(stderr, "tidbnumactl: the daemon has ended meanwhile: "
+                                            "journalctl -u tidbnumad");
                         return COMMAND_EXIT_REFUSED;
                 }
         }

@@ -181,39 +181,16 @@ static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) 
         return r < 0 ? r : -ESRCH;
 }
 
-static int refuse_subject(const Situation *s, const char *subject, int error) {
-        const bool hidden = s->instances.n_denied > 0 && geteuid() != 0;
+static int find_subject(const Situation *s, Found *ret) {
+        const char *subject = s->args->subject;
         const size_t n = s->report.n_instances;
         Suggestion similar = { .word = subject };
         _cleanup_text_ Text text = { 0 };
-        bool denied = error == -EACCES || error == -EPERM;
-
-        for (size_t i = 0; i < n && !denied; i++)
-                suggest(&similar, s->report.instances[i].in->name);
-        denied |= !similar.nearest && hidden;
-        if (denied)
-                text_append(&text, " that you may see; run it as root");
-        else if (similar.nearest)
-                text_append_names(&text, ", did you mean '%s'?", similar.nearest);
-        else {
-                text_append(&text, n == 0 ? "; no policy matches a process here" : "; there are: ");
-                /* Processes choose their names, and a terminal interprets control characters. */
-                for (size_t i = 0; i < n; i++)
-                        text_append_names(&text, i > 0 ? ", %s" : "%s",
-                                          s->report.instances[i].in->name);
-        }
-        if (text.error < 0)
-                return text.error;
-        output_line(stderr, "tidbnumactl: no instance, process or unit '%s'%s", subject, text.data);
-        return denied ? -EACCES : -ENOENT;
-}
-
-static int find_subject(const Situation *s, Found *ret) {
-        const char *subject = s->args->subject;
         const HostInstance *running =
                 s->runs ? host_instances_find_subject(&s->instances, subject) : NULL;
         const HostInstance *ignored;
         uint64_t pid;
+        bool denied;
         int r;
 
         if (running) {
@@ -242,12 +219,34 @@ static int find_subject(const Situation *s, Found *ret) {
                 ret->unit = status_file_find_unit(&s->machine->status, subject);
         if (ret->unit)
                 return 0;
-        if (r < 0)
-                return r == -ENOMEM ? r : refuse_subject(s, subject, r);
-        ret->process = &ret->own;
-        ignored = host_instances_find_pid(&s->ignored, ret->own.id.pid);
-        ret->full = ignored ? ignored->policy : NULL;
-        return 0;
+        if (r == -ENOMEM)
+                return r;
+        if (r >= 0) {
+                ret->process = &ret->own;
+                ignored = host_instances_find_pid(&s->ignored, ret->own.id.pid);
+                ret->full = ignored ? ignored->policy : NULL;
+                return 0;
+        }
+
+        denied = r == -EACCES || r == -EPERM;
+        for (size_t i = 0; i < n && !denied; i++)
+                suggest(&similar, s->report.instances[i].in->name);
+        denied |= !similar.nearest && s->instances.n_denied > 0 && geteuid() != 0;
+        if (denied)
+                text_append(&text, " that you may see; run it as root");
+        else if (similar.nearest)
+                text_append_names(&text, ", did you mean '%s'?", similar.nearest);
+        else {
+                text_append(&text, n == 0 ? "; no policy matches a process here" : "; there are: ");
+                /* Processes choose their names, and a terminal interprets control characters. */
+                for (size_t i = 0; i < n; i++)
+                        text_append_names(&text, i > 0 ? ", %s" : "%s",
+                                          s->report.instances[i].in->name);
+        }
+        if (text.error < 0)
+                return text.error;
+        output_line(stderr, "tidbnumactl: no instance, process or unit '%s'%s", subject, text.data);
+        return denied ? -EACCES : -ENOENT;
 }
 
 /* Without being weighed. */

@@ -93,7 +93,6 @@ static void put_lines(Screen *s, const Text *lines, unsigned most) {
         for (; *rest && most > 0; most--) {
                 const size_t n = strcspn(rest, "\n");
 
-                text_append(&line, "");
                 text_append_bytes(&line, rest, n);
                 put_text(s, &line, NULL);
                 rest += n + (rest[n] == '\n');

@@ -247,7 +247,6 @@ static int wait_until(Trial *t, uint64_t due_usec, const char *what, uint64_t en
 
 static int read_status(Trial *t) {
         status_done(&t->status);
-        t->status = (Snapshot){ 0 };
         return status_file_read(t->args->runtime_dir, &t->status);
 }
 

@@ -88,7 +88,6 @@ void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *
                         utf8_append_visible(&visible, rest, 1, "");
                 rest += color > 0 ? color : *rest != '\0';
         }
-        text_append(&lines, "");
         for (const char *line = text_string(&visible); *line;) {
                 const size_t n = strcspn(line, "\n");
 
