@@ -78,6 +78,8 @@ const char *ask_address_parse(Product product, const char *bytes, size_t size, H
         const ProductStatus *status = &product_info(product)->status;
         const char *value = NULL;
         char text[128], *host, *port;
+        struct in_addr v4;
+        struct in6_addr v6;
         uint64_t number;
 
         if (!status->address)
@@ -104,18 +106,16 @@ const char *ask_address_parse(Product product, const char *bytes, size_t size, H
                 *strchr(host, ']') = '\0';
                 host++;
         }
-        if (inet_pton(AF_INET, host, &ret->in.sin_addr) == 1) {
-                if (ret->in.sin_addr.s_addr == htonl(INADDR_ANY))
-                        *ret = http_loopback((uint16_t)number);
-        } else if (strchr(host, ':')) {
-                *ret = (HttpAddress){ .in6 = { .sin6_family = AF_INET6,
-                                               .sin6_port = htons((uint16_t)number) } };
-                if (inet_pton(AF_INET6, host, &ret->in6.sin6_addr) != 1)
-                        return "its arguments name no status port";
-                if (IN6_IS_ADDR_UNSPECIFIED(&ret->in6.sin6_addr))
-                        *ret = http_loopback((uint16_t)number);
-        } else
-                *ret = http_loopback((uint16_t)number);
+        if (inet_pton(AF_INET, host, &v4) == 1) {
+                if (v4.s_addr != htonl(INADDR_ANY))
+                        ret->in.sin_addr = v4;
+        } else if (inet_pton(AF_INET6, host, &v6) == 1) {
+                if (!IN6_IS_ADDR_UNSPECIFIED(&v6))
+                        *ret = (HttpAddress){ .in6 = { .sin6_family = AF_INET6,
+                                                       .sin6_port = htons((uint16_t)number),
+                                                       .sin6_addr = v6 } };
+        } else if (strchr(host, ':'))
+                return "its arguments name no status port";
         return address_is_of_host(ret) ? NULL : "its status address is not of this host";
 }
 

@@ -109,13 +109,20 @@ typedef struct Complaint {
 } Complaint;
 
 /* Refused instances first; behind the first entry of a kind are the others of it. Those with the
- * same sentence share an entry. */
+ * same sentence share an entry. Then limits that servers have not sized themselves by; one that is
+ * smaller by its unit was chosen. */
 static void put_complaints(Problems *p) {
         /* What ends the planning without a change depends on what began it. */
         static const char *const observing[N_DAEMON_MODES] = {
                 [DAEMON_OBSERVING] = "set enforcement.mode: enforce, then tidbnumactl reload",
                 [DAEMON_PAUSED] = "tidbnumactl resume",
                 [DAEMON_DRY_RUN] = "start the daemon without --dry-run",
+        };
+        static const char *const limits[N_LIMIT_STATES] = {
+                [LIMIT_NO_UNIT] = "run it as a service of its own, or set memory_limit: none",
+                [LIMIT_HELD] = "stop its unit, then start it",
+                [LIMIT_NEXT_START] = "restart it when that suits",
+                [LIMIT_LIFTED] = "tidbnumactl advise shows sizes that fit",
         };
         const Snapshot *s = p->q->status;
         const size_t n_max = s->n_instances + s->n_units;
@@ -161,38 +168,19 @@ static void put_complaints(Problems *p) {
                                             : reason_to_remedy(code),
                                     n_left > 0, NULL);
                 }
-}
-
-/* Limits that servers have not sized themselves by. One that is smaller by its unit was chosen. */
-static void put_limits(Problems *p) {
-        static const char *const next[N_LIMIT_STATES] = {
-                [LIMIT_NO_UNIT] = "run it as a service of its own, or set memory_limit: none",
-                [LIMIT_HELD] = "stop its unit, then start it",
-                [LIMIT_NEXT_START] = "restart it when that suits",
-                [LIMIT_LIFTED] = "tidbnumactl advise shows sizes that fit",
-        };
-        const Snapshot *s = p->q->status;
-        _cleanup_free_ const char **names = calloc(s->n_instances + 1, sizeof(*names));
-
-        if (!names) {
-                p->text->error = -ENOMEM;
-                return;
-        }
         for (LimitState state = 0; state < N_LIMIT_STATES; state++) {
-                _cleanup_free_ char *what = NULL;
-                size_t n = 0;
+                _cleanup_text_ Text what = { 0 };
+                size_t n_names = 0;
 
-                for (size_t i = 0; next[state] && i < s->n_instances; i++)
+                for (size_t i = 0; limits[state] && i < s->n_instances; i++)
                         if (s->instances[i].memory_limit_state == state &&
                             status_is_asked(p->q, &s->instances[i]))
-                                names[n++] = s->instances[i].name;
-                if (n == 0)
-                        continue;
-                what = text_new("memory limit: %s", limit_state_to_sentence(state));
-                if (what)
-                        put_problem(p, names, n, what, NULL, next[state], false, NULL);
-                else
+                                names[n_names++] = s->instances[i].name;
+                text_appendf(&what, "memory limit: %s", limit_state_to_sentence(state));
+                if (what.error < 0)
                         p->text->error = -ENOMEM;
+                else if (n_names > 0)
+                        put_problem(p, names, n_names, what.data, NULL, limits[state], false, NULL);
         }
 }
 
@@ -238,7 +226,6 @@ static void put_problems(Problems *p) {
                                      ? "policies of before the start of the daemon are in force"
                                      : "previous policies stay in force");
         put_complaints(p);
-        put_limits(p);
         if (q->n_names > 0)
                 return;
         for (size_t i = 0; i < s->n_releases; i++)
@@ -748,6 +735,7 @@ int command_status(const Args *args) {
         _cleanup_status_ Snapshot status = { 0 };
         _cleanup_text_ Text text = { 0 };
         StatusQuestion q;
+        bool complete;
         int r = status_question_load(args, &status, &q);
 
         if (r < 0)
@@ -788,19 +776,15 @@ int command_status(const Args *args) {
 
         if (!q.alive || !status_file_is_fresh(&status, q.now_seconds))
                 return COMMAND_EXIT_NO_DAEMON;
+        complete = status.policy_load_success && status.n_releases == 0;
         for (size_t i = 0; i < status.n_instances; i++)
-                if (status_is_asked(&q, &status.instances[i]) &&
-                    !status_is_at_rest(&status.instances[i]))
-                        return COMMAND_EXIT_REFUSED;
+                complete &= !status_is_asked(&q, &status.instances[i]) ||
+                            status_is_at_rest(&status.instances[i]);
         for (size_t i = 0; i < status.n_units; i++)
-                if (unit_is_asked(&q, &status.units[i]) && status_unit_is_problem(&status.units[i]))
-                        return COMMAND_EXIT_REFUSED;
-        for (size_t i = 0; i < status.irq.n_devices && q.n_names == 0; i++) {
-                const uint64_t *vectors = status.irq.devices[i].vectors;
-
-                if (vectors[IRQ_STATE_CONTESTED] + vectors[IRQ_STATE_FAILED] > 0)
-                        return COMMAND_EXIT_REFUSED;
-        }
-        return !status.policy_load_success || status.n_releases > 0 ? COMMAND_EXIT_REFUSED
-                                                                    : EXIT_SUCCESS;
+                complete &= !unit_is_asked(&q, &status.units[i]) ||
+                            !status_unit_is_problem(&status.units[i]);
+        for (size_t i = 0; i < status.irq.n_devices && q.n_names == 0; i++)
+                complete &= status.irq.devices[i].vectors[IRQ_STATE_CONTESTED] == 0 &&
+                            status.irq.devices[i].vectors[IRQ_STATE_FAILED] == 0;
+        return complete ? EXIT_SUCCESS : COMMAND_EXIT_REFUSED;
 }
