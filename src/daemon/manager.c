@@ -7,7 +7,6 @@
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/registry/describe.h"
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/daemon/report/publish.h"

@@ -248,6 +248,13 @@ static bool setting_is_due(Interrupts *irq, const IrqHost *host, const IrqDesire
                undo_record_add_setting(record, &w->key, pci, before) >= 0;
 }
 
+static bool entry_is_as_before(const Interrupts *irq, const UndoSetting *entry) {
+        char text[SETTING_TEXT_MAX];
+
+        return irq->ops->read(&irq->host->sysroot, &entry->key, text) >= 0 &&
+               strcmp(text, entry->before) == 0;
+}
+
 void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
         static const JournalFields unwritable = { .reason = REASON_RECORD_UNWRITABLE };
         const uint64_t now = clock_monotonic_usec();
@@ -299,8 +306,7 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
                         continue;
                 /* If the kernel shows that nothing was changed, there is nothing to undo. */
                 entry = undo_record_find_setting(record, &w->key);
-                if (entry && irq->ops->read(sysroot, &w->key, text) >= 0 &&
-                    strcmp(text, entry->before) == 0)
+                if (entry && entry_is_as_before(irq, entry))
                         undo_record_remove_setting(record, (size_t)(entry - record->settings));
         }
         undo_after(irq->undo, record, IRQ_CHANGE, true);
@@ -326,13 +332,6 @@ static bool entry_is_gone(const Interrupts *irq, const IrqHost *host, const Undo
                 return !irq_setting_has_vector(irq, host, &entry->key);
         r = irq->ops->read(&irq->host->sysroot, &entry->key, text);
         return r == -ENOENT || r == -ENODEV;
-}
-
-static bool entry_is_as_before(const Interrupts *irq, const UndoSetting *entry) {
-        char text[SETTING_TEXT_MAX];
-
-        return irq->ops->read(&irq->host->sysroot, &entry->key, text) >= 0 &&
-               strcmp(text, entry->before) == 0;
 }
 
 /* Was the release of the entry's device requested, or of `host` where it is of none? */

@@ -29,10 +29,6 @@ static void balance_end_question(IrqBalance *b) {
         b->length = 0;
 }
 
-bool irq_balance_is_asked(const IrqBalance *b) {
-        return b->fd >= 0;
-}
-
 void irq_balance_done(IrqBalance *b) {
         balance_end_question(b);
         irqbalance_setup_done(&b->setup);

@@ -226,7 +226,9 @@ static void stop_continue(Interrupts *irq) {
                 }
                 waits |= irq_balance_restore(irq);
         }
-        waits |= irq_balance_is_asked(&irq->balance);
+        /* irqbalance does not ignore SIGPIPE unless systemd started it, and would be killed by
+         * writing to a closed socket: it gets the time to answer. */
+        waits |= irq->balance.fd >= 0;
         if (waits && irq->timer && now < irq->stop_usec) {
                 irq->series = (IrqSeries){ 0 };
                 irq->due_usec = now + STOP_PAUSE_USEC;

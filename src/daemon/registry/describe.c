@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/registry/describe.h"
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
@@ -124,8 +123,7 @@ static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec,
 
 static void on_describe_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
         Registry *registry = userdata;
-        size_t index;
-        Instance *i = registry_find_pid(registry, process->pid, &index);
+        Instance *i = registry_find_pid(registry, process->pid, NULL);
 
         if (!i || !i->describe_waits)
                 return;

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "tidbnumad/daemon/registry/describe.h"
-#include "tidbnumad/daemon/registry/identify.h"
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/model/match.h"
@@ -36,11 +34,15 @@ static void process_forget(Registry *registry, pid_t pid) {
 static int on_process_exit(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
                            void *userdata) {
         Registry *registry = userdata;
-        size_t index;
-        Instance *instance = registry_find_pidfd(registry, fd, &index);
+        Instance *instance;
+        size_t index, k = 0;
 
-        if (instance)
+        while (k < registry->n_entries && registry->entries[k].pidfd != fd)
+                k++;
+        if (k < registry->n_entries) {
+                instance = registry_find_pid(registry, registry->entries[k].pid, &index);
                 registry_remove_process(registry, instance, index);
+        }
         return 0;
 }
 

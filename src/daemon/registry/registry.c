@@ -48,10 +48,8 @@ static void entry_remove(Registry *registry, pid_t pid) {
 }
 
 Instance *registry_find_owner(const Registry *registry, const Process *process) {
-        size_t unused;
-
         if (!process->scope && !unit_is_service(process->unit))
-                return registry_find_pid(registry, process->id.pid, &unused);
+                return registry_find_pid(registry, process->id.pid, NULL);
         REGISTRY_FOREACH(i, registry)
         if (facts_own(&i->facts, process))
                 return i;
@@ -63,15 +61,9 @@ Instance *registry_find_pid(const Registry *registry, pid_t pid, size_t *ret_ind
 
         if (!entry_is_of(registry, at, pid))
                 return NULL;
-        *ret_index = (size_t)facts_find(&registry->entries[at].instance->facts, pid);
+        if (ret_index)
+                *ret_index = (size_t)facts_find(&registry->entries[at].instance->facts, pid);
         return registry->entries[at].instance;
-}
-
-Instance *registry_find_pidfd(const Registry *registry, int pidfd, size_t *ret_index) {
-        for (size_t i = 0; i < registry->n_entries; i++)
-                if (registry->entries[i].pidfd == pidfd)
-                        return registry_find_pid(registry, registry->entries[i].pid, ret_index);
-        return NULL;
 }
 
 /* The first instance that is not before the name. */

@@ -39,11 +39,10 @@ void start_bind(const Registry *registry, pid_t pid, const char *exe, Start *ret
         const Policy *policy = match_by_exe_alone(policies, exe);
         const size_t index = policy ? (size_t)(policy - policies->policies) : SIZE_MAX;
         const CpuSet *cpus = index < registry->n_start_cpus ? &registry->start_cpus[index] : NULL;
-        size_t unused;
 
         *ret = START_NONE;
         if (!cpus || id_set_is_empty(cpus) || !host_enforces(registry->host) ||
-            registry_find_pid(registry, pid, &unused))
+            registry_find_pid(registry, pid, NULL))
                 return;
         ret->handle.pid = pid;
         ret->handle.dir_fd = path_open(sysroot->proc_fd, O_RDONLY | O_DIRECTORY, "%d", pid);

@@ -6,8 +6,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/limits-of-others.h"
-#include "tidbnumad/daemon/registry/describe.h"
-#include "tidbnumad/daemon/registry/identify.h"
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc-connector.h"
@@ -29,12 +27,6 @@ enum { SLICE_PROCESSES = 64 };
 /* One link is read for each process of an instance. */
 #define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
 
-static bool process_is_member(const Registry *registry, pid_t pid) {
-        size_t unused;
-
-        return registry_find_pid(registry, pid, &unused) != NULL;
-}
-
 /* At least one process. Reads every known one, also one that now executes another program; of other
  * processes only those that may match. */
 static int scan_slice(Registry *registry, size_t n, uint64_t until_usec) {
@@ -45,7 +37,7 @@ static int scan_slice(Registry *registry, size_t n, uint64_t until_usec) {
                 if (entry->passed)
                         continue;
                 scan_entry_note(entry, identify_may_match(registry, entry->pid));
-                if (process_is_member(registry, entry->pid))
+                if (registry_find_pid(registry, entry->pid, NULL))
                         entry->passed = false;
                 if (!entry->passed)
                         r = identify_consider(registry, entry->pid);
@@ -149,11 +141,11 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
                 (void)identify_consider(registry, event->pid);
                 break;
         case PROC_KIND_FORK: /* a worker that never execs, as haproxy's */
-                if (process_is_member(registry, event->parent))
+                if (registry_find_pid(registry, event->parent, NULL))
                         (void)identify_consider(registry, event->pid);
                 break;
         case PROC_KIND_COMM: /* a process that renames itself may have changed more than its name */
-                if (process_is_member(registry, event->pid))
+                if (registry_find_pid(registry, event->pid, NULL))
                         (void)identify_consider(registry, event->pid);
                 break;
         case PROC_KIND_ACK:

@@ -153,32 +153,7 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
         access_fill_instance(report->sampling, i, s);
 }
 
-static int fill_instances(const Report *report, Snapshot *s, InstanceMemory **ret_memory) {
-        const size_t n_nodes = report->host->topology.n_nodes;
-        _cleanup_free_ const Instance **listed = NULL;
-        InstanceInfo *instances;
-        size_t n_listed;
-        int r = listed_choose(report->registry, n_nodes, &listed, &n_listed);
-
-        if (r < 0)
-                return r;
-        s->instances = instances = calloc(n_listed + 1, sizeof(*instances));
-        *ret_memory = calloc(n_listed * n_nodes + 1, sizeof(**ret_memory));
-        if (!instances || !*ret_memory)
-                return -ENOMEM;
-        for (; s->n_instances < n_listed; s->n_instances++)
-                fill_instance(report, listed[s->n_instances],
-                              *ret_memory + s->n_instances * n_nodes, &instances[s->n_instances]);
-        s->n_unlisted = report->registry->n_instances - n_listed;
-        return 0;
-}
-
-static int fill_ignored(const IgnoredList *ignored, Snapshot *s) {
-        IgnoredInfo *list = calloc(ignored->n_processes + 1, sizeof(*list));
-
-        s->ignored_processes = list;
-        if (!list)
-                return -ENOMEM;
+static void fill_ignored(const IgnoredList *ignored, Snapshot *s, IgnoredInfo *list) {
         s->ignored[IGNORED_MAX_INSTANCES] = ignored_count(ignored, MATCH_FULL);
         s->ignored[IGNORED_PROCESS_LIMIT] = ignored_count(ignored, MATCH_CROWDED);
         s->ignored[IGNORED_USER] = ignored_count(ignored, MATCH_OTHER_USER);
@@ -192,15 +167,9 @@ static int fill_ignored(const IgnoredList *ignored, Snapshot *s) {
                                                                 .policy = p->policy,
                                                                 .reason = p->reason };
         }
-        return 0;
 }
 
-static int fill_units(const Report *report, Snapshot *s) {
-        UnitInfo *list = calloc(report->units->n_units + 1, sizeof(*list));
-
-        s->units = list;
-        if (!list)
-                return -ENOMEM;
+static void fill_units(const Report *report, Snapshot *s, UnitInfo *list) {
         s->n_revoked = report->units->n_revoked;
         for (; s->n_units < report->units->n_units; s->n_units++) {
                 const Unit *u = report->units->units[s->n_units];
@@ -221,16 +190,9 @@ static int fill_units(const Report *report, Snapshot *s) {
                 id_set_convert(&u->place.now[UNIT_MEMS], &unit->mems);
                 unit->nodes = topology_nodes_of(&report->host->topology, &unit->cpus);
         }
-        return 0;
 }
 
-static int fill_releases(const Report *report, Snapshot *s) {
-        const Undoing *undo = report->undo;
-        ReleaseInfo *list = calloc(undo->releases.n + 1, sizeof(*list)); /* one more: the host's */
-
-        s->releases = list;
-        if (!list)
-                return -ENOMEM;
+static void fill_releases(const Undoing *undo, Snapshot *s, ReleaseInfo *list) {
         s->undo_known = undo->records.dir_fd >= 0;
         s->undo_records = undo->records.n_records;
         s->n_released = undo->releases.n_done;
@@ -247,16 +209,11 @@ static int fill_releases(const Report *report, Snapshot *s) {
         if (s->irq.host_releasing)
                 list[s->n_releases++] =
                         (ReleaseInfo){ .name = RELEASE_HOST, .reason = "it was requested" };
-        return 0;
 }
 
-static int fill_policies(const Report *report, Snapshot *s) {
+static void fill_policies(const Report *report, Snapshot *s, PolicyInfo *list) {
         const Host *host = report->host;
-        PolicyInfo *list = calloc(host->policies.n_policies + 1, sizeof(*list));
 
-        s->policies = list;
-        if (!list)
-                return -ENOMEM;
         s->policy_load_success = host->policy_load_success;
         s->policy_in_force = host->policies_known;
         s->policy_kept = host->policies_kept;
@@ -283,10 +240,8 @@ static int fill_policies(const Report *report, Snapshot *s) {
                 memcpy(ret->accesses, report->sampling->access.policy_counts[i].by,
                        sizeof(ret->accesses));
         }
-        return 0;
 }
 
-/* The lists that the functions above have made. */
 static void lists_done(Snapshot *s) {
         const void *const lists[] = { s->instances,   s->ignored_processes, s->units,
                                       s->releases,    s->policies,          s->nodes,
@@ -296,7 +251,8 @@ static void lists_done(Snapshot *s) {
                 free((void *)lists[i]);
 }
 
-static int publish_all(Report *report) {
+/* Gathers a snapshot, and renders it to the buffers of both files. */
+static int snapshot_render(Report *report) {
         const Host *host = report->host;
         const EventCounters *connector = &report->registry->connector_events;
         const EventInfo events[] = {
@@ -304,8 +260,16 @@ static int publish_all(Report *report) {
                 { "scan", report->registry->scan_events.received, 0, 0 },
         };
         JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
+        const size_t n_nodes = host->topology.n_nodes;
+        _cleanup_free_ const Instance **listed = NULL;
         _cleanup_free_ InstanceMemory *memory = NULL;
+        InstanceInfo *instances;
+        IgnoredInfo *ignored;
+        UnitInfo *units;
+        ReleaseInfo *releases;
+        PolicyInfo *policies;
         NodeCounters *nodes;
+        size_t n_listed;
         _cleanup_(lists_done) Snapshot s = {
                 .version = TIDBNUMAD_VERSION,
                 .hwloc_version = TIDBNUMAD_HWLOC_VERSION,
@@ -339,40 +303,49 @@ static int publish_all(Report *report) {
         access_fill(report->sampling, &s.access);
         r = irq_report_fill(*report->irq, &s.irq);
         if (r >= 0)
-                r = fill_instances(report, &s, &memory);
-        if (r >= 0)
-                r = fill_ignored(&report->registry->ignored, &s);
-        if (r >= 0)
-                r = fill_units(report, &s);
-        if (r >= 0)
-                r = fill_releases(report, &s);
-        if (r >= 0)
-                r = fill_policies(report, &s);
+                r = listed_choose(report->registry, n_nodes, &listed, &n_listed);
         if (r < 0)
                 return r;
-        s.nodes = nodes = calloc(host->topology.n_nodes + 1, sizeof(*nodes));
-        if (!nodes)
+        s.instances = instances = calloc(n_listed + 1, sizeof(*instances));
+        s.ignored_processes = ignored =
+                calloc(report->registry->ignored.n_processes + 1, sizeof(*ignored));
+        s.units = units = calloc(report->units->n_units + 1, sizeof(*units));
+        /* One more: the host's. */
+        s.releases = releases = calloc(report->undo->releases.n + 1, sizeof(*releases));
+        s.policies = policies = calloc(host->policies.n_policies + 1, sizeof(*policies));
+        s.nodes = nodes = calloc(n_nodes + 1, sizeof(*nodes));
+        memory = calloc(n_listed * n_nodes + 1, sizeof(*memory));
+        if (!instances || !ignored || !units || !releases || !policies || !nodes || !memory)
                 return -ENOMEM;
+        for (; s.n_instances < n_listed; s.n_instances++)
+                fill_instance(report, listed[s.n_instances], memory + s.n_instances * n_nodes,
+                              &instances[s.n_instances]);
+        s.n_unlisted = report->registry->n_instances - n_listed;
+        fill_ignored(&report->registry->ignored, &s, ignored);
+        fill_units(report, &s, units);
+        fill_releases(report->undo, &s, releases);
+        fill_policies(report, &s, policies);
         r = node_load(&host->sysroot, &host->topology, &report->node_times, nodes);
         if (r >= 0)
                 r = metrics_render(&s, &report->metrics);
         if (r >= 0)
                 r = status_render(&s, &report->status);
-        if (r >= 0)
-                r = atomic_file_write(host->runtime_fd, "status.json", report->status.data,
-                                      report->status.length, 0644);
-        if (r >= 0)
-                r = atomic_file_write(host->runtime_fd, "metrics.prom", report->metrics.data,
-                                      report->metrics.length, 0644);
         return r;
 }
 
 int publish_now(Report *report) {
+        const int dir_fd = report->host->runtime_fd;
         int r;
 
-        if (report->host->runtime_fd < 0)
+        if (dir_fd < 0)
                 return 0;
-        r = publish_all(report);
+        r = snapshot_render(report);
+        if (r >= 0)
+                r = atomic_file_write(dir_fd, "status.json", report->status.data,
+                                      report->status.length, 0644);
+        if (r >= 0)
+                r = atomic_file_write(dir_fd, "metrics.prom", report->metrics.data,
+                                      report->metrics.length, 0644);
         if (r < 0 && report->error == 0)
                 journal_log(&report->host->journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s. It is tried "

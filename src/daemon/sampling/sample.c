@@ -133,7 +133,6 @@ struct Drawing {
         uint64_t round, n_member_changes;
         uint64_t spent_usec; /* CPU time of the passes so far */
         size_t next;         /* the process that is sampled next */
-        size_t n_nodes;
         Estimate parts[OTHERS_SAMPLED_MAX];
         double weights[OTHERS_SAMPLED_MAX];
         NodeMemory by_node[];
@@ -186,8 +185,7 @@ static int drawing_begin(const Sampling *s, Instance *i) {
                 return -E2BIG;
         if (!instance_has_counts(s, i))
                 return -ENOMEM;
-        if (d && d->round == s->rounds.round && d->n_nodes == n_nodes &&
-            d->n_member_changes == i->n_member_changes)
+        if (d && d->round == s->rounds.round && d->n_member_changes == i->n_member_changes)
                 return 0;
         free(d);
         i->sampling.drawing = d = calloc(1, sizeof(*d) + n_nodes * sizeof(d->by_node[0]));
@@ -195,7 +193,6 @@ static int drawing_begin(const Sampling *s, Instance *i) {
                 return -ENOMEM;
         d->round = s->rounds.round;
         d->n_member_changes = i->n_member_changes;
-        d->n_nodes = n_nodes;
         d->nodes = *instance_nodes(i);
         return 0;
 }
@@ -260,7 +257,7 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
                 steady->due_usec = clock_monotonic_usec() +
                                    sampling_pause(steady->n_draws, s->rounds.interval_usec) -
                                    s->rounds.interval_usec / 2;
-                memcpy(i->by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
+                memcpy(i->by_node, d->by_node, s->host->topology.n_nodes * sizeof(d->by_node[0]));
                 i->sampling.sampled = true;
                 i->sampling.sampled_nodes = d->nodes;
                 i->sampling.sampled_ratio = i->sampling.remote_ratio = estimate.ratio;

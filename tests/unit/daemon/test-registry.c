@@ -4,7 +4,6 @@
 
 #include "../../support/fake-tree.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/registry/describe.h"
 #include "tidbnumad/daemon/registry/registry.h"
 
 static Policy policy = { .name = (char *)"ours" };

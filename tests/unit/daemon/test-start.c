@@ -8,7 +8,7 @@
 #include "rooms.h"
 #include "tidbnumad/change/threads.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/registry/identify.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/sys/affinity.h"
 

@@ -48,10 +48,6 @@ typedef struct IrqBalance {
 void irq_balance_init(IrqBalance *balance);
 void irq_balance_done(IrqBalance *balance);
 
-/* Is its answer awaited? irqbalance does not ignore SIGPIPE unless systemd started it, and would be
- * killed by writing to a closed socket: irq_stop() lets it answer. */
-bool irq_balance_is_asked(const IrqBalance *balance);
-
 /* Finds the process, and reads its settings if that is due. Puts what is known into `ret`. */
 void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret);
 

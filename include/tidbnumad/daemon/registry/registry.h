@@ -514,12 +514,9 @@ const Instance *registry_find_name(const Registry *registry, const char *name);
 /* Is there an instance of that unit? */
 bool registry_has_unit(const Registry *registry, const char *unit);
 
-/* The instance that contains this pid, and its index there; NULL: none. Whether the number still is
- * the same process must be checked with its handle. */
+/* The instance that contains this pid, and its index there, unless `ret_index` is NULL; NULL: none.
+ * Whether the number still is the same process must be checked with its handle. */
 Instance *registry_find_pid(const Registry *registry, pid_t pid, size_t *ret_index);
-
-/* The same by its pidfd. */
-Instance *registry_find_pidfd(const Registry *registry, int pidfd, size_t *ret_index);
 
 /* Adds a new member of an instance to the index. 0 or -ENOMEM. */
 int registry_enter(Registry *registry, Instance *instance, const Member *member);
@@ -574,3 +571,40 @@ int watch_rematch(Registry *registry);
 /* Updates the kernel's filter if a process has joined since, and identifies the children that new
  * members already have. This takes longer than binding, so binding is done first. */
 void fork_filter_update(Registry *registry);
+
+/* Identifies one process, and finds the instance that it belongs to. */
+
+/* Considers a process again when what a worker was asked about it is answered. */
+void identify_start(Registry *registry);
+
+/* Could a policy name it, by its executable alone? Negative: the link cannot be read. */
+int identify_may_match(Registry *registry, pid_t pid);
+
+/* Reads the process and adds it to an instance or to the ignored processes, or removes it from
+ * both. Allocates nothing for a process that no policy names. Returns only errors such as -ENOMEM.
+ */
+int identify_consider(Registry *registry, pid_t pid);
+
+/* The same of one whose exec was just reported: it gets its CPUs at once, see start.h. */
+int identify_exec(Registry *registry, pid_t pid);
+
+/* Reads the command line, only if a policy for the executable matches by it. The command line is in
+ * the process's own memory, so the process can write anything there. If it cannot be read, no such
+ * policy matches. Negative: it may be read later, and is considered again then. */
+int identify_read_args(Registry *registry, Process *process, const ProcHandle *handle);
+
+/* Reads what an instance reveals once it runs: its listening ports and its data directory. Both
+ * become known some time after its start, and reading them costs a walk over its open files, so
+ * they are read only a few times, at growing intervals. */
+
+int describe_start(Registry *registry);
+
+/* Starts reading them again, after a process joined the instance or its policy changed. */
+void describe_again(Registry *registry, Instance *instance, uint64_t now_usec);
+
+/* Reads the data directory and its disks at once, for an instance whose place depends on them.
+ * -EAGAIN, -EBUSY: not now. */
+int describe_storage(const Registry *registry, Instance *instance);
+
+/* Reads all instances at once, before they are placed for the first time. 0 or -ENOMEM. */
+int describe_all(Registry *registry);
