@@ -96,6 +96,7 @@ struct Method {
         /* Adds what it waits for; nothing: it is complete. NULL: it never waits. */
         void (*await)(const Control *c, const Call *call, Text *missing);
         void (*tell)(const Control *c, const Call *call, ControlAnswer *answer);
+        const char *done; /* the answer's first line; NULL: `tell` has it */
 };
 
 static void end_connection(Connection *connection);
@@ -355,13 +356,6 @@ static void await_quiet(const Control *c, _unused_ const Call *call, Text *missi
                 append_missing(missing, i->name, "a change is being completed", NULL);
 }
 
-static void tell_paused(const Control *c, const Call *call, ControlAnswer *answer) {
-        answer_add(answer,
-                   "Paused: nothing is changed until 'tidbnumactl resume' or the next boot. "
-                   "Bindings are kept.");
-        tell_notes(c, call, answer);
-}
-
 static void resume(Control *c, Call *call, ControlAnswer *answer) {
         const Host *h = &c->m->host;
         const bool was_paused = h->requests.paused;
@@ -375,11 +369,6 @@ static void resume(Control *c, Call *call, ControlAnswer *answer) {
                               was_paused ? "the pause has ended, but the daemon still changes "
                                            "nothing"
                                          : "not paused by 'tidbnumactl pause'");
-}
-
-static void tell_resumed(const Control *c, const Call *call, ControlAnswer *answer) {
-        answer_add(answer, "Resumed.");
-        tell_notes(c, call, answer);
 }
 
 /* --- Release --- */
@@ -726,8 +715,10 @@ static void tell_trial_ended(const Control *c, const Call *call, ControlAnswer *
 
 static const Method methods[] = {
         { "Reload", "", reload, await_reloaded, tell_reloaded },
-        { "Pause", "", pause_all, await_quiet, tell_paused },
-        { "Resume", "", resume, NULL, tell_resumed },
+        { "Pause", "", pause_all, await_quiet, tell_notes,
+          "Paused: nothing is changed until 'tidbnumactl resume' or the next boot. Bindings are "
+          "kept." },
+        { "Resume", "", resume, NULL, tell_notes, "Resumed." },
         { "Release", "asb", release, await_released, tell_released },
         { "Bind", "asb", bind_again, await_bound, tell_bound },
         { "Replan", "as", replan, await_planned, tell_replanned },
@@ -775,8 +766,11 @@ static void answer_call(Control *c, Call *call, ControlAnswer *answer) {
         _cleanup_text_ Text sentence = { 0 };
         int r;
 
-        if (!answer->error && answer->result >= 0)
+        if (!answer->error && answer->result >= 0) {
+                if (call->method->done)
+                        answer_add(answer, "%s", call->method->done);
                 call->method->tell(c, call, answer);
+        }
         if (!answer->error) /* what is published then shows its effect */
                 (void)publish_now(&c->m->report);
         if (answer->result < 0 || answer->sentence.error < 0)

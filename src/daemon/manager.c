@@ -26,6 +26,8 @@ int manager_new(const Args *args, Manager **ret) {
         m->registry.host = &m->host;
         m->registry.records = &m->undo.records;
         m->registry.since_ticks = clock_boottime_ticks();
+        m->registry.connector_events.source = "connector";
+        m->registry.scan_events.source = "scan";
         sampling_init(&m->sampling, &m->host, &m->registry);
         m->undo.host = &m->host;
         m->undo.registry = &m->registry;

@@ -226,19 +226,10 @@ static void fill_policies(const Report *report, Snapshot *s, PolicyInfo *list) {
         /* Built-in policies are never in force together with others. */
         s->n_policies = policy_set_count_written(&host->policies);
         for (size_t i = 0; i < s->n_policies; i++) {
-                const PolicyCounters *counters = &report->binding->policy_counters[i];
-                PolicyInfo *ret = &list[i];
-
-                *ret = (PolicyInfo){ .name = host->policies.policies[i].name,
-                                     .bind_latency = counters->bind_latency,
-                                     .bind_attempts = counters->bind_attempts,
-                                     .memory_widenings = counters->memory_widenings,
-                                     .migrated_bytes = counters->migrated_bytes,
-                                     .failed_pages = counters->failed_pages };
-                memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
-                memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
-                memcpy(ret->accesses, report->sampling->access.policy_counts[i].by,
-                       sizeof(ret->accesses));
+                list[i] = report->binding->policy_counters[i];
+                list[i].name = host->policies.policies[i].name;
+                memcpy(list[i].accesses, report->sampling->access.policy_counts[i].by,
+                       sizeof(list[i].accesses));
         }
 }
 
@@ -254,11 +245,8 @@ static void lists_done(Snapshot *s) {
 /* Gathers a snapshot, and renders it to the buffers of both files. */
 static int snapshot_render(Report *report) {
         const Host *host = report->host;
-        const EventCounters *connector = &report->registry->connector_events;
-        const EventInfo events[] = {
-                { "connector", connector->received, connector->lost, connector->rescans },
-                { "scan", report->registry->scan_events.received, 0, 0 },
-        };
+        const EventInfo events[] = { report->registry->connector_events,
+                                     report->registry->scan_events };
         JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
         const size_t n_nodes = host->topology.n_nodes;
         _cleanup_free_ const Instance **listed = NULL;

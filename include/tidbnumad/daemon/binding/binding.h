@@ -4,19 +4,15 @@
 
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/model/memory.h"
+#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/state.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/world/binding.h"
 
-/* Counters of one policy, at the same index as the policy. */
-typedef struct PolicyCounters {
-        Histogram bind_latency;
-        uint64_t bind_attempts, bind_failures[N_REASONS];
-        uint64_t drift_repairs[N_DRIFTS];
-        /* Sums over all instances of the policy, also over those that have ended. */
-        uint64_t memory_widenings, migrated_bytes, failed_pages;
-} PolicyCounters;
+/* Counters of one policy, at the same index as the policy: as they are published, except for the
+ * name and the accesses, which the report adds. */
+typedef PolicyInfo PolicyCounters;
 
 /* Each round over all instances reads the threads of only some of them; see below. */
 typedef struct ThreadRounds {

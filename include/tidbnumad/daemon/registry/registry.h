@@ -446,10 +446,6 @@ void ignored_prune(IgnoredList *ignored);
  * cause the next loss. */
 #define REGISTRY_RESCAN_INTERVAL_USEC (UINT64_C(250) * 1000)
 
-typedef struct EventCounters {
-        uint64_t received, lost, rescans;
-} EventCounters;
-
 /* A process and its instance. */
 typedef struct RegistryEntry {
         pid_t pid;
@@ -488,9 +484,9 @@ typedef struct Registry {
         CpuSet *start_cpus;   /* by policy; empty: it gives none at an exec; owned */
         size_t n_start_cpus;
 
-        EventCounters connector_events, scan_events;
-        uint64_t n_considered; /* processes that were identified or forgotten */
-        bool identify_failed;  /* logged once */
+        EventInfo connector_events, scan_events; /* as they are published */
+        uint64_t n_considered;                   /* processes that were identified or forgotten */
+        bool identify_failed;                    /* logged once */
 } Registry;
 
 /* Goes through all instances by name; none may be added, renamed or removed meanwhile. */
