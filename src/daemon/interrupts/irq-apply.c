@@ -314,26 +314,6 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
 
 /* --- restoring --- */
 
-/* Queues of a card in another network namespace cannot be reached until it comes back. */
-static bool entry_is_elsewhere(const IrqHost *host, const UndoSetting *entry) {
-        for (size_t i = 0; entry->pci && i < host->n_devices; i++)
-                if (host->devices[i].in_other_netns && host->devices[i].pci &&
-                    strcasecmp(host->devices[i].pci, entry->pci) == 0)
-                        return true;
-        return false;
-}
-
-/* Is the device of the record gone, or another one with the same number? */
-static bool entry_is_gone(const Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
-        char text[SETTING_TEXT_MAX];
-        int r;
-
-        if (entry->key.kind == SETTING_VECTOR)
-                return !irq_setting_has_vector(irq, host, &entry->key);
-        r = irq->ops->read(&irq->host->sysroot, &entry->key, text);
-        return r == -ENOENT || r == -ENODEV;
-}
-
 /* Was the release of the entry's device requested, or of `host` where it is of none? */
 static bool setting_is_asked_back(const Interrupts *irq, const IrqHost *host,
                                   const SettingKey *key) {
@@ -379,11 +359,17 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
                 const UndoSetting *entry = &record->settings[i - 1];
                 const uint64_t now = clock_monotonic_usec();
                 SettingValue before = { 0 };
+                bool may_change, complete, is_gone, is_elsewhere = false;
+                char text[SETTING_TEXT_MAX];
                 IrqSetting *s;
-                bool may_change, complete;
                 int r;
 
-                if (irq_desired_find(desired, &entry->key) ||
+                /* Queues of a card in another network namespace cannot be reached until it comes
+                 * back. */
+                for (size_t k = 0; entry->pci && k < host->n_devices; k++)
+                        is_elsewhere |= host->devices[k].in_other_netns && host->devices[k].pci &&
+                                        strcasecmp(host->devices[k].pci, entry->pci) == 0;
+                if (is_elsewhere || irq_desired_find(desired, &entry->key) ||
                     (only_asked && !setting_is_asked_back(irq, host, &entry->key)))
                         continue;
                 s = irq_setting_get(irq, &entry->key);
@@ -393,9 +379,14 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
                 may_change = s && s->progress.error == -EINPROGRESS &&
                              now < s->progress.retry.due_usec &&
                              !setting_value_equal(&s->progress.wanted, &before);
-                if (entry_is_elsewhere(host, entry))
-                        continue;
-                if (entry_is_gone(irq, host, entry) || (s && s->progress.yield_usec != 0))
+                /* The device of the record may be gone, or be another one with the same number. */
+                if (entry->key.kind == SETTING_VECTOR)
+                        is_gone = !irq_setting_has_vector(irq, host, &entry->key);
+                else {
+                        r = irq->ops->read(&irq->host->sysroot, &entry->key, text);
+                        is_gone = r == -ENOENT || r == -ENODEV;
+                }
+                if (is_gone || (s && s->progress.yield_usec != 0))
                         complete = true; /* a value that somebody else has set is kept */
                 else if (entry_is_as_before(irq, entry))
                         complete = !may_change;

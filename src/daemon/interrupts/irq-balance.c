@@ -256,16 +256,6 @@ static int balance_send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
         return 0;
 }
 
-/* An old version keeps only the beginning of a long list: sending the list again would not help. */
-static bool balance_has_all_it_can(const IrqBalance *b, const IrqbalanceSetup *bans) {
-        char irqs[IRQBALANCE_LONG_COMMAND_MAX];
-        IrqbalanceSetup begin = *bans;
-
-        (void)irqbalance_render_irqs(bans->banned_irqs, bans->n_banned_irqs, irqs,
-                                     &begin.n_banned_irqs);
-        return b->sent_usec != 0 && irqbalance_setup_equal(&b->setup, &begin);
-}
-
 /* Sends what irqbalance had before. */
 static int balance_restore_own(Interrupts *irq) {
         static const IrqPlanBalance nothing = { 0 };
@@ -291,6 +281,8 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         UndoRecord *record = irq_record(irq);
         UndoBalance before = { .id = b->id, .own.banned_cpus = b->setup.banned_cpus };
         const size_t n = b->setup.n_banned_irqs;
+        char irqs[IRQBALANCE_LONG_COMMAND_MAX];
+        IrqbalanceSetup begin;
         int r;
 
         /* A pending answer shows the former settings, and would be taken for its own. */
@@ -304,8 +296,15 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         if (!b->setup_known ||
             balance_merge(record->irqbalance.known ? &record->irqbalance.own : &b->setup, wanted,
                           &bans) < 0 ||
-            irqbalance_setup_equal(&b->setup, &bans) || balance_has_all_it_can(b, &bans) ||
+            irqbalance_setup_equal(&b->setup, &bans) ||
             (b->sent_usec != 0 && clock_monotonic_usec() < b->sent_usec + SEND_INTERVAL_USEC))
+                return;
+        /* An old version keeps only the beginning of a long list: sending the list again would not
+         * help. */
+        begin = bans;
+        (void)irqbalance_render_irqs(bans.banned_irqs, bans.n_banned_irqs, irqs,
+                                     &begin.n_banned_irqs);
+        if (b->sent_usec != 0 && irqbalance_setup_equal(&b->setup, &begin))
                 return;
         /* Its own settings are recorded before they are changed for the first time. */
         if (!record->irqbalance.known) {

@@ -186,22 +186,6 @@ int identify_read_args(Registry *registry, Process *process, const ProcHandle *h
         return process_is_unanswered(registry, r) ? r : 0;
 }
 
-/* 0: `process->foreign` is correct. A process that executes from a file system that does not
- * answer, or has its root there, is not trusted. Negative: the process has ended, or it is tried
- * again. */
-static int check_mounts(Registry *registry, Process *process, const ProcHandle *handle) {
-        int r;
-
-        if (!match_wants_mounts(&registry->host->policies, process))
-                return 0;
-        r = worker_check_mounts(registry->host->workers, &registry->host->sysroot, handle, process);
-        if (!process_is_unanswered(registry, r) && r < 0 && r != -ESRCH && r != -ENOMEM) {
-                process->foreign = FOREIGN_MOUNT;
-                return 0;
-        }
-        return r;
-}
-
 /* Assigns a process that was just read. `*process` and `*handle` may be taken over. */
 static int process_assign(Registry *registry, Process *process, ProcHandle *handle, Start *start) {
         const PolicySet *policies = &registry->host->policies;
@@ -229,9 +213,18 @@ static int process_assign(Registry *registry, Process *process, ProcHandle *hand
         /* Without it a policy behind the right one would take the process, and keep it. */
         if (r < 0)
                 return 0;
-        r = check_mounts(registry, process, handle);
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
+        if (match_wants_mounts(policies, process)) {
+                r = worker_check_mounts(registry->host->workers, &registry->host->sysroot, handle,
+                                        process);
+                if (process_is_unanswered(registry, r) || r == -ESRCH)
+                        return 0; /* it has ended, or is tried again */
+                if (r == -ENOMEM)
+                        return r;
+                /* A process that executes from a file system that does not answer, or has its root
+                 * there, is not trusted. */
+                if (r < 0)
+                        process->foreign = FOREIGN_MOUNT;
+        }
         verdict = match_judge(policies, process, &policy);
         if (verdict == MATCH_NONE)
                 return 0;
