@@ -10,15 +10,22 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/config/policy-yaml.h"
 
+typedef struct Anchor {
+        const YamlNode *node;
+        bool open; /* the walk is inside of it */
+} Anchor;
+
 typedef struct Builder {
         yaml_parser_t parser;
         const SourceFile *file;
         Diagnostics *errors;
         size_t n_nodes;
+        Anchor anchors[YAML_ANCHORS_MAX];
+        size_t n_anchors;
+        size_t n_expanded; /* values out of aliases */
 } Builder;
 
-#define REFUSE_EVENT(b, event, ...)                                                                \
-        diagnostics_add_at((b)->errors, (b)->file, span_of(event), __VA_ARGS__)
+#define REFUSE(b, at, ...) diagnostics_add_at((b)->errors, (b)->file, (at), __VA_ARGS__)
 
 /* What begins on one line and ends on another is marked to the end of the first. */
 static SourceSpan span_of(const yaml_event_t *event) {
@@ -57,35 +64,6 @@ static int next_event(Builder *b, yaml_event_t *ret) {
         return -EINVAL;
 }
 
-static int build_scalar(Builder *b, const yaml_event_t *event, YamlNode *node) {
-        static const char *const nulls[] = { "", "~", "null", "Null", "NULL" };
-        const char *value = (const char *)event->data.scalar.value, *message = NULL;
-        const bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-        const size_t length = event->data.scalar.length;
-        SourceSpan at = node->at;
-        size_t index;
-
-        /* In quotes it is meant. In a text of several lines it leads to an error of the syntax. */
-        if (plain && event->end_mark.line == event->start_mark.line)
-                message = policy_yaml_lookalike(value, length, &index);
-        if (message) {
-                at.column += (uint32_t)index;
-                at.length = 1;
-                diagnostics_add_at(b->errors, b->file, at, "%s", message);
-        }
-        if (strlen(value) != length) {
-                REFUSE_EVENT(b, event, "a NUL character inside a value, expected text");
-                value = "";
-        }
-        node->kind = YAML_KIND_SCALAR;
-        for (size_t i = 0; plain && i < ELEMENTSOF(nulls); i++)
-                if (strcmp((const char *)event->data.scalar.value, nulls[i]) == 0)
-                        node->kind = YAML_KIND_EMPTY;
-        node->quoted = !plain;
-        node->text = strdup(value);
-        return node->text ? 0 : -ENOMEM;
-}
-
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node);
 
 static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, YamlNode *node) {
@@ -115,12 +93,20 @@ static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, Yam
 
 /* Recursion is bounded by YAML_DEPTH_MAX. */
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node) {
+        static const char *const nulls[] = { "", "~", "null", "Null", "NULL" };
         const yaml_char_t *anchor = NULL, *tag = NULL;
+        const char *value = NULL, *message = NULL; /* of a scalar, as the three below */
+        bool plain = false;
+        size_t length = 0, index;
+        SourceSpan at;
 
         node->at = span_of(event);
         if (event->type == YAML_SCALAR_EVENT) {
                 anchor = event->data.scalar.anchor;
                 tag = event->data.scalar.tag;
+                value = (const char *)event->data.scalar.value;
+                length = event->data.scalar.length;
+                plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
         } else if (event->type == YAML_SEQUENCE_START_EVENT) {
                 anchor = event->data.sequence_start.anchor;
                 tag = event->data.sequence_start.tag;
@@ -134,20 +120,20 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
                         return -ENOMEM;
         }
         if (depth > YAML_DEPTH_MAX) {
-                REFUSE_EVENT(b, event, "nested too deep, expected at most %u levels",
-                             YAML_DEPTH_MAX);
+                REFUSE(b, span_of(event), "nested too deep, expected at most %u levels",
+                       YAML_DEPTH_MAX);
                 return -EINVAL;
         }
         if (++b->n_nodes > YAML_NODES_MAX) {
-                REFUSE_EVENT(b, event, "too much in one file, expected at most %u values",
-                             YAML_NODES_MAX);
+                REFUSE(b, span_of(event), "too much in one file, expected at most %u values",
+                       YAML_NODES_MAX);
                 return -EINVAL;
         }
         if (tag)
-                REFUSE_EVENT(b, event, "a tag (`!`), expected the value alone");
+                REFUSE(b, span_of(event), "a tag (`!`), expected the value alone");
         switch (event->type) {
         case YAML_SCALAR_EVENT:
-                return build_scalar(b, event, node);
+                break;
         case YAML_SEQUENCE_START_EVENT:
                 node->kind = YAML_KIND_LIST;
                 return build_children(b, YAML_SEQUENCE_END_EVENT, depth + 1, node);
@@ -159,6 +145,26 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
                 node->text = strdup((const char *)event->data.alias.anchor);
                 return node->text ? 0 : -ENOMEM;
         }
+        /* In quotes it is meant. In a text of several lines it leads to an error of the syntax. */
+        if (plain && event->end_mark.line == event->start_mark.line)
+                message = policy_yaml_lookalike(value, length, &index);
+        if (message) {
+                at = node->at;
+                at.column += (uint32_t)index;
+                at.length = 1;
+                REFUSE(b, at, "%s", message);
+        }
+        node->kind = YAML_KIND_SCALAR;
+        for (size_t i = 0; plain && i < ELEMENTSOF(nulls); i++)
+                if (strcmp(value, nulls[i]) == 0)
+                        node->kind = YAML_KIND_EMPTY;
+        node->quoted = !plain;
+        if (strlen(value) != length) {
+                REFUSE(b, span_of(event), "a NUL character inside a value, expected text");
+                value = "";
+        }
+        node->text = strdup(value);
+        return node->text ? 0 : -ENOMEM;
 }
 
 /* --- aliases: each becomes a copy of what its anchor names ---
@@ -166,33 +172,17 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
  * In the order of the file, so that what is copied has no aliases left, and an alias finds the last
  * anchor of its name before it. */
 
-typedef struct Anchor {
-        const YamlNode *node;
-        bool open; /* the walk is inside of it */
-} Anchor;
-
-typedef struct Expansion {
-        const SourceFile *file;
-        Diagnostics *errors;
-        Anchor anchors[YAML_ANCHORS_MAX];
-        size_t n_anchors;
-        size_t n_expanded;
-} Expansion;
-
-#define REFUSE_NODE(x, node, ...)                                                                  \
-        diagnostics_add_at((x)->errors, (x)->file, (node)->at, __VA_ARGS__)
-
 /* `to` is empty. A part of a copy that failed is freed with it. */
-static int copy_node(Expansion *x, const YamlNode *alias, const YamlNode *from, unsigned depth,
+static int copy_node(Builder *b, const YamlNode *alias, const YamlNode *from, unsigned depth,
                      YamlNode *to) {
         if (depth > YAML_DEPTH_MAX) {
-                REFUSE_NODE(x, alias, "the alias nests too deep, expected at most %u levels",
-                            YAML_DEPTH_MAX);
+                REFUSE(b, alias->at, "the alias nests too deep, expected at most %u levels",
+                       YAML_DEPTH_MAX);
                 return -EINVAL;
         }
-        if (++x->n_expanded > YAML_EXPANDED_MAX) {
-                REFUSE_NODE(x, alias, "the aliases expand to too much, expected at most %u values",
-                            YAML_EXPANDED_MAX);
+        if (++b->n_expanded > YAML_EXPANDED_MAX) {
+                REFUSE(b, alias->at, "the aliases expand to too much, expected at most %u values",
+                       YAML_EXPANDED_MAX);
                 return -EINVAL;
         }
         *to = (YamlNode){ .kind = from->kind, .at = from->at, .quoted = from->quoted };
@@ -209,7 +199,7 @@ static int copy_node(Expansion *x, const YamlNode *alias, const YamlNode *from, 
         to->allocated = from->n_children;
         while (to->n_children < from->n_children) {
                 const YamlNode *child = &from->children[to->n_children];
-                int r = copy_node(x, alias, child, depth + 1, &to->children[to->n_children++]);
+                int r = copy_node(b, alias, child, depth + 1, &to->children[to->n_children++]);
 
                 if (r < 0)
                         return r;
@@ -218,48 +208,48 @@ static int copy_node(Expansion *x, const YamlNode *alias, const YamlNode *from, 
 }
 
 /* Recursion is bounded by YAML_DEPTH_MAX. */
-static int expand_node(Expansion *x, YamlNode *node, unsigned depth) {
+static int expand_node(Builder *b, YamlNode *node, unsigned depth) {
         const Anchor *anchor = NULL;
-        const size_t own = x->n_anchors;
+        const size_t own = b->n_anchors;
         char shown[YAML_SHOWN_MAX];
         YamlNode copy = { 0 };
         int r;
 
         if (node->kind == YAML_KIND_ALIAS) {
-                for (size_t i = x->n_anchors; i > 0 && !anchor; i--)
-                        if (strcmp(x->anchors[i - 1].node->anchor, node->text) == 0)
-                                anchor = &x->anchors[i - 1];
+                for (size_t i = b->n_anchors; i > 0 && !anchor; i--)
+                        if (strcmp(b->anchors[i - 1].node->anchor, node->text) == 0)
+                                anchor = &b->anchors[i - 1];
                 if (!anchor || anchor->open) {
-                        REFUSE_NODE(x, node,
-                                    anchor ? "the alias `*%s` is inside the value of its anchor, "
-                                             "expected it after that value"
-                                           : "there is no anchor `&%s` before this alias, expected "
-                                             "one; put a glob that begins with * in quotes",
-                                    yaml_show(node->text, shown));
+                        REFUSE(b, node->at,
+                               anchor ? "the alias `*%s` is inside the value of its anchor, "
+                                        "expected it after that value"
+                                      : "there is no anchor `&%s` before this alias, expected "
+                                        "one; put a glob that begins with * in quotes",
+                               yaml_show(node->text, shown));
                         return 0;
                 }
-                r = copy_node(x, node, anchor->node, depth, &copy);
+                r = copy_node(b, node, anchor->node, depth, &copy);
                 copy.at = node->at;
                 yaml_node_done(node);
                 *node = copy;
                 return r;
         }
         if (node->anchor) {
-                if (x->n_anchors == YAML_ANCHORS_MAX) {
-                        REFUSE_NODE(x, node,
-                                    "too many anchors (`&`) in one file, expected at most %u",
-                                    YAML_ANCHORS_MAX);
+                if (b->n_anchors == YAML_ANCHORS_MAX) {
+                        REFUSE(b, node->at,
+                               "too many anchors (`&`) in one file, expected at most %u",
+                               YAML_ANCHORS_MAX);
                         return -EINVAL;
                 }
-                x->anchors[x->n_anchors++] = (Anchor){ node, true };
+                b->anchors[b->n_anchors++] = (Anchor){ node, true };
         }
         for (size_t i = 0; i < node->n_children; i++) {
-                r = expand_node(x, &node->children[i], depth + 1);
+                r = expand_node(b, &node->children[i], depth + 1);
                 if (r < 0)
                         return r;
         }
         if (node->anchor)
-                x->anchors[own].open = false;
+                b->anchors[own].open = false;
         return 0;
 }
 
@@ -267,7 +257,6 @@ static int expand_node(Expansion *x, YamlNode *node, unsigned depth) {
 
 int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors) {
         _cleanup_yaml_node_ YamlNode root = { .at = { 1, 1, 0 } };
-        Expansion x = { .file = file, .errors = errors };
         Builder b = { .file = file, .errors = errors };
         const size_t before = errors->n_added;
         bool has_document = false, at_end = false;
@@ -290,15 +279,15 @@ int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors
                 if (event.type != YAML_DOCUMENT_START_EVENT)
                         r = build_node(&b, &event, 1, &root);
                 else if (has_document) {
-                        REFUSE_EVENT(&b, &event,
-                                     "a second document, expected one document in a file");
+                        REFUSE(&b, span_of(&event),
+                               "a second document, expected one document in a file");
                         r = -EINVAL;
                 } else
                         has_document = true;
         }
         yaml_parser_delete(&b.parser);
         if (r == 0)
-                r = expand_node(&x, &root, 1);
+                r = expand_node(&b, &root, 1);
         if (r == 0 && errors->n_added > before)
                 r = -EINVAL;
         if (r < 0)
