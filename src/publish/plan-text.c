@@ -211,38 +211,6 @@ static void add_cost(Table *table, const PlanReportInstance *i) {
                                          : "unknown");
 }
 
-/* Of those that run, the nodes that they have now and those that they are to have. */
-static void render_instances(const PlanReport *report, unsigned width, Text *text) {
-        static const char *const run[] = { "INSTANCE", "NOW", "TO", "CPUS", "MOVE", "WHY" },
-                                 *const imagined[] = { "INSTANCE", "POLICY", "NODES",
-                                                       "CPUS",     "MEMORY", "WHY" };
-        const bool runs = report->instances[0].pid > 0;
-        _cleanup_text_ Text cell = { 0 };
-        _cleanup_table_ Table table;
-
-        table_init(&table, runs ? run : imagined, ELEMENTSOF(run));
-        for (const PlanReportInstance *i = report->instances;
-             i < report->instances + report->n_instances; i++) {
-                table_add(&table, i->in->name);
-                if (runs)
-                        plan_words_add_set(&table, ID_VIEW(&i->in_force));
-                else
-                        table_add(&table, i->in->policy->name);
-                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.nodes));
-                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.cpus));
-                if (runs)
-                        add_cost(&table, i);
-                else
-                        table_add(&table,
-                                  plan_report_places(i)
-                                          ? memory_mode_to_string(i->choice->placement.memory)
-                                          : "-");
-                append_why(i, true, &cell);
-                table_add_text(&table, &cell);
-        }
-        table_render(&table, width, text);
-}
-
 /* `node` DEVICE_NODE_UNKNOWN: those whose node the firmware does not report. */
 static void append_devices(const PlanReport *report, int32_t node, Text *cell) {
         for (size_t i = 0; report->devices && i < report->devices->n_devices; i++) {
@@ -371,10 +339,36 @@ static void render_remarks(const PlanReport *report, Text *text) {
 }
 
 void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
-        if (report->n_instances > 0) {
-                render_instances(report, width, text);
-                text_append(text, "\n");
+        static const char *const run[] = { "INSTANCE", "NOW", "TO", "CPUS", "MOVE", "WHY" },
+                                 *const imagined[] = { "INSTANCE", "POLICY", "NODES",
+                                                       "CPUS",     "MEMORY", "WHY" };
+        const bool runs = report->n_instances > 0 && report->instances[0].pid > 0;
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        /* Of those that run, the nodes that they have now and those that they are to have. */
+        table_init(&table, runs ? run : imagined, ELEMENTSOF(run));
+        for (const PlanReportInstance *i = report->instances;
+             i < report->instances + report->n_instances; i++) {
+                table_add(&table, i->in->name);
+                if (runs)
+                        plan_words_add_set(&table, ID_VIEW(&i->in_force));
+                else
+                        table_add(&table, i->in->policy->name);
+                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.nodes));
+                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.cpus));
+                if (runs)
+                        add_cost(&table, i);
+                else
+                        table_add(&table,
+                                  plan_report_places(i)
+                                          ? memory_mode_to_string(i->choice->placement.memory)
+                                          : "-");
+                append_why(i, true, &cell);
+                table_add_text(&table, &cell);
         }
+        table_render(&table, width, text);
+        text_append(text, report->n_instances > 0 ? "\n" : "");
         render_nodes(report, width, text);
         render_remarks(report, text);
 }
