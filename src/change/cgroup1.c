@@ -19,15 +19,6 @@
  * The kernel makes one such change at a time, so each call waits while another process changes any
  * group of the host: a worker does it. */
 
-typedef struct Groups {
-        int root_fd, own_fd; /* of the hierarchy, and our folder in it */
-} Groups;
-
-static void groups_done(Groups *groups) {
-        closep(&groups->own_fd);
-        closep(&groups->root_fd);
-}
-
 /* Sets the CPUs and nodes of the parent group. The kernel does not allow a group more than its
  * parent has, accepts no process into a group without CPUs or nodes, and removes a CPU that goes
  * offline from all groups without ever restoring it. */
@@ -53,52 +44,51 @@ static int groups_open(int above_fd, const char *name, bool create, int *ret_fd)
 }
 
 int cgroup1_groups_make(const Sysroot *sysroot, const char *instance) {
-        _cleanup_(groups_done) Groups groups = { -EBADF, -EBADF };
-        _cleanup_close_ int fd = -EBADF;
+        _cleanup_close_ int root_fd = -EBADF, own_fd = -EBADF, fd = -EBADF;
         char name[CGROUP1_NAME_MAX], byte[2];
-        int r = cgroup1_open(sysroot, "cpuset", &groups.root_fd);
+        int r = cgroup1_open(sysroot, "cpuset", &root_fd);
 
         if (r < 0)
                 return r;
         /* Another process may remove our directory while it is empty; then it is created again. */
         r = -ENOENT;
         for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
-                closep(&groups.own_fd);
-                r = groups_open(groups.root_fd, CGROUP1_FOLDER, true, &groups.own_fd);
+                closep(&own_fd);
+                r = groups_open(root_fd, CGROUP1_FOLDER, true, &own_fd);
                 if (r == 0)
-                        r = groups_fill_from(groups.root_fd, groups.own_fd, CPUS);
+                        r = groups_fill_from(root_fd, own_fd, CPUS);
                 if (r == 0)
-                        r = groups_fill_from(groups.root_fd, groups.own_fd, MEMS);
+                        r = groups_fill_from(root_fd, own_fd, MEMS);
         }
         if (r < 0)
                 return r;
         cgroup1_name(instance, name);
-        r = groups_open(groups.own_fd, name, true, &fd);
+        r = groups_open(own_fd, name, true, &fd);
         if (r < 0 || path_read(fd, byte, sizeof(byte), "cgroup.procs") != 0)
                 return r; /* it has processes */
         /* An empty one may be left from a former instance of that name, with the memory nodes that
          * were right for it. */
-        r = groups_fill_from(groups.own_fd, fd, MEMS);
+        r = groups_fill_from(own_fd, fd, MEMS);
         /* The gentle mover has that job: the kernel does it under the writer's feet. */
         return r < 0 ? r : cgroup_write(fd, "cpuset.memory_migrate", "0");
 }
 
 int cgroup1_groups_remove(const Sysroot *sysroot) {
-        _cleanup_(groups_done) Groups groups = { -EBADF, -EBADF };
+        _cleanup_close_ int root_fd = -EBADF, own_fd = -EBADF;
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
-        int r = cgroup1_open(sysroot, "cpuset", &groups.root_fd);
+        int r = cgroup1_open(sysroot, "cpuset", &root_fd);
 
         if (r >= 0)
-                r = groups_open(groups.root_fd, CGROUP1_FOLDER, false, &groups.own_fd);
+                r = groups_open(root_fd, CGROUP1_FOLDER, false, &own_fd);
         if (r < 0)
                 return r;
         /* Directories of instances that ended unnoticed. The kernel keeps those in use. */
-        dir = dir_from_fd(openat(groups.own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        dir = dir_from_fd(openat(own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         while (dir && (entry = readdir(dir)))
                 if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-                        (void)unlinkat(groups.own_fd, entry->d_name, AT_REMOVEDIR);
-        return cgroup1_rmdir(groups.root_fd, CGROUP1_FOLDER);
+                        (void)unlinkat(own_fd, entry->d_name, AT_REMOVEDIR);
+        return cgroup1_rmdir(root_fd, CGROUP1_FOLDER);
 }
 
 /* --- binding --- */
@@ -369,41 +359,38 @@ static int cpuset_send_home(pid_t pid, void *userdata) {
                        : undo_restore_threads(backend, record, &record->processes[0], &handle);
 }
 
-/* Processes that the kernel has moved to the parent group, when the last CPU of their group went
- * offline. */
-static int cpuset_send_fallen(Home *way) {
-        const UndoRecord *record = way->restore->record;
-        int result = 1;
+int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
+        _cleanup_close_ int fd = -EBADF;
+        const UndoRecord *record = restore->record;
+        Home way = { .backend = backend, .restore = restore };
+        int r, result = 1;
 
+        backend->threads_left = SIZE_MAX; /* a process is found in our directory only once */
+        r = open_group(backend, record->instance, &fd);
+        if (r == -ENOENT && backend->own_fd < 0)
+                return 1;
+        if (r < 0 && r != -ENOENT)
+                return r;
+        r = r < 0 ? 1 : backend_empty_group(fd, cpuset_send_home, &way);
+        if (r < 0)
+                return r;
+        /* Processes that the kernel has moved to the parent group, when the last CPU of their group
+         * went offline. */
         for (size_t i = 0; i < record->n_processes; i++) {
                 const UndoProcess *entry = &record->processes[i];
                 _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
                 _cleanup_free_ char *path = NULL;
-                int r = proc_open(way->backend->sysroot, entry->id.pid, &handle);
 
+                r = proc_open(backend->sysroot, entry->id.pid, &handle);
                 if (r < 0 || handle.start_ticks != entry->id.start_ticks ||
                     proc_cgroup_path_read(&handle, "cpuset", &path) < 0 ||
                     strcmp(path, "/" CGROUP1_FOLDER) != 0)
                         continue;
-                r = cpuset_send_home(entry->id.pid, way);
+                r = cpuset_send_home(entry->id.pid, &way);
                 if (r < 0 && r != -ESRCH)
                         result = r;
         }
         return result;
-}
-
-int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
-        _cleanup_close_ int fd = -EBADF;
-        Home way = { .backend = backend, .restore = restore };
-        int r;
-
-        backend->threads_left = SIZE_MAX; /* a process is found in our directory only once */
-        r = open_group(backend, restore->record->instance, &fd);
-        if (r == -ENOENT)
-                return backend->own_fd < 0 ? 1 : cpuset_send_fallen(&way);
-        if (r >= 0)
-                r = backend_empty_group(fd, cpuset_send_home, &way);
-        return r < 0 ? r : cpuset_send_fallen(&way);
 }
 
 const BackendOps backend_cgroup1_ops = {

@@ -524,21 +524,18 @@ int record_parse(const char *text, size_t size, json_t **ret) {
 }
 
 int record_read(const json_t *root, RecordReader reader, void *userdata) {
-        const json_t *list = json_object_get(root, "settings"), *json;
+        const json_t *list = json_object_get(root, "settings");
+        json_t *json;
         size_t i;
 
         if (!json_is_array(list))
                 return -EBADMSG;
         json_array_foreach(list, i, json) {
-                const RecordEntry entry = { .kind = json_string_value(
-                                                    json_object_get(json, "kind")),
-                                            .target = json_object_get(json, "target"),
-                                            .before = json_object_get(json, "before"),
-                                            .ours = json_object_get(json, "ours") };
-                int r = entry.kind && entry.target && entry.before && entry.ours
-                                ? reader(&entry, userdata)
-                                : -EBADMSG;
+                RecordEntry entry;
+                int r = json_unpack(json, "{s:s, s:o, s:o, s:o}", "kind", &entry.kind, "target",
+                                    &entry.target, "before", &entry.before, "ours", &entry.ours);
 
+                r = r < 0 ? -EBADMSG : reader(&entry, userdata);
                 if (r < 0)
                         return r;
         }
@@ -707,13 +704,6 @@ static void append_threads(json_t **list, const Kind *kind, const UndoRecord *r)
         }
 }
 
-static int to_bool(const json_t *json, bool *ret) {
-        if (!json_is_boolean(json))
-                return -EBADMSG;
-        *ret = json_is_true(json);
-        return 0;
-}
-
 static int to_mask(const UndoProcess *p, const json_t *json, uint32_t *ret) {
         json_int_t value = json_is_integer(json) ? json_integer_value(json) : -1;
 
@@ -724,23 +714,26 @@ static int to_mask(const UndoProcess *p, const json_t *json, uint32_t *ret) {
 }
 
 static int read_threads(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
-        const json_t *masks = json_object_get(e->before, "masks");
-        const json_t *threads = json_object_get(e->before, "threads");
-        const size_t n_masks = json_array_size(masks), n_threads = json_array_size(threads);
+        const json_t *noted, *leader, *masks, *threads;
+        size_t n_masks, n_threads;
+        int masks_set, given;
         UndoProcess *p;
         ProcessId id;
-        int error;
 
-        if (record_to_process(e->target, &id) < 0 || undo_record_find(r, &id))
+        if (json_unpack((json_t *)e->before, "{s:o, s:b, s:b, s:o, s:o, s:o}", "noted", &noted,
+                        "masks_set", &masks_set, "given", &given, "leader", &leader, "masks",
+                        &masks, "threads", &threads) < 0 ||
+            !json_is_array(masks) || !json_is_array(threads) ||
+            record_to_process(e->target, &id) < 0 || undo_record_find(r, &id))
                 return -EBADMSG;
-        error = undo_record_add(r, &id, &p);
-        if (error < 0)
-                return error;
-        if (record_to_number(json_object_get(e->before, "noted"), &p->noted_ticks) < 0 ||
-            to_bool(json_object_get(e->before, "masks_set"), &p->masks_set) < 0 ||
-            to_bool(json_object_get(e->before, "given"), &p->given) < 0 || !json_is_array(masks) ||
-            !json_is_array(threads))
+        if (undo_record_add(r, &id, &p) < 0)
+                return -ENOMEM;
+        if (record_to_number(noted, &p->noted_ticks) < 0)
                 return -EBADMSG;
+        p->masks_set = masks_set;
+        p->given = given;
+        n_masks = json_array_size(masks);
+        n_threads = json_array_size(threads);
         if (ARRAY_RESERVE(p->masks, p->masks_allocated, n_masks) < 0 ||
             ARRAY_RESERVE(p->threads, p->threads_allocated, n_threads) < 0)
                 return -ENOMEM;
@@ -763,7 +756,7 @@ static int read_threads(const RecordEntry *e, _unused_ const Kind *kind, UndoRec
                         return -EBADMSG;
                 before = t->last;
         }
-        return to_mask(p, json_object_get(e->before, "leader"), &p->leader);
+        return to_mask(p, leader, &p->leader);
 }
 
 static int read_cgroup1(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
@@ -778,11 +771,6 @@ static int read_cgroup1(const RecordEntry *e, _unused_ const Kind *kind, UndoRec
 /* --- settings of the host. The text is not trusted --- */
 
 #define KIND_IRQBALANCE "irqbalance"
-
-/* No text is null. */
-static json_t *from_text(const char *text) {
-        return record_from_bytes(*text ? text : NULL);
-}
 
 static int to_bytes_or_none(const json_t *json, char **ret) {
         return json_is_null(json) ? 0 : record_to_bytes(json, ret);
@@ -851,47 +839,34 @@ static int read_irqbalance(const RecordEntry *e, UndoRecord *r) {
 /* In the order of a text: a scope is the unit of what follows, and a process has an entry of its
  * threads before one of its group, which append_threads() adds. */
 static const Kind KINDS[] = {
-        { .name = "scope", .append = append_scope, .read = read_scope },
-        { .name = "unit-cpus",
-          .append = append_property,
-          .read = read_property,
-          .property = UNIT_CPUS,
-          .key = "set",
-          .from_value = record_from_set,
-          .to_value = record_to_set },
-        { .name = "unit-mems",
-          .append = append_property,
-          .read = read_property,
-          .property = UNIT_MEMS,
-          .key = "set",
-          .from_value = record_from_set,
-          .to_value = record_to_set },
+        { "scope", append_scope, read_scope },
+        { "unit-cpus", append_property, read_property, "set", UNIT_CPUS, record_from_set,
+          record_to_set },
+        { "unit-mems", append_property, read_property, "set", UNIT_MEMS, record_from_set,
+          record_to_set },
         /* The CPUs that threads were given, of all processes together. */
-        { .name = "cpus", .append = append_given, .read = read_given },
-        { .name = "threads", .append = append_threads, .read = read_threads },
-        { .name = KIND_CGROUP1, .read = read_cgroup1 },
-        { .name = "unit-memory-max",
-          .append = append_property,
-          .read = read_property,
-          .property = UNIT_LIMIT,
-          .key = "bytes",
-          .from_value = from_limit,
-          .to_value = to_limit },
+        { "cpus", append_given, read_given },
+        { "threads", append_threads, read_threads },
+        { KIND_CGROUP1, NULL, read_cgroup1 },
+        { "unit-memory-max", append_property, read_property, "bytes", UNIT_LIMIT, from_limit,
+          to_limit },
 };
 
 int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
         const IrqbalanceSetup *own = &r->irqbalance.own;
         json_t *list = json_array(), *irqs;
 
+        /* No text is null. */
         for (size_t i = 0; !r->instance && i < r->n_settings; i++) {
                 const UndoSetting *s = &r->settings[i];
 
                 record_append(&list, setting_kind_to_string(s->key.kind),
-                              json_pack("{s:o, s:I, s:I, s:o}", "device", from_text(s->key.device),
+                              json_pack("{s:o, s:I, s:I, s:o}", "device",
+                                        record_from_bytes(*s->key.device ? s->key.device : NULL),
                                         "number", (json_int_t)s->key.number, "ifindex",
                                         (json_int_t)s->key.ifindex, "pci",
                                         record_from_bytes(s->pci)),
-                              from_text(s->before), json_null());
+                              record_from_bytes(*s->before ? s->before : NULL), json_null());
         }
         if (!r->instance && r->irqbalance.known) {
                 irqs = json_array();

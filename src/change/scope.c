@@ -205,23 +205,12 @@ static const Process *scope_first_outside(const BackendTarget *target) {
         return NULL;
 }
 
-/* Was pids.max set, by systemd or by hand? */
-static bool was_pids_max_changed(const Sysroot *sysroot, const char *group, uint64_t tasks_max) {
-        _cleanup_close_ int fd = -EBADF;
-        char text[32], expected[32] = "max";
-
-        if (cgroup_open(sysroot, group, &fd) < 0 ||
-            path_read(fd, text, sizeof(text), "pids.max") < 0)
-                return false; /* it has ended, or the controller is not enabled for it */
-        if (tasks_max != UINT64_MAX)
-                (void)snprintf(expected, sizeof(expected), "%" PRIu64, tasks_max);
-        return strcmp(text, expected) != 0;
-}
-
 const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
                              const BackendTarget *target, Reason *ret_code) {
         const Process *outside = scope_first_outside(target);
         const UndoFormer *former = &record->former;
+        char pids_max[32], expected[32] = "max";
+        _cleanup_close_ int fd = -EBADF;
         const char *why;
 
         *ret_code = REASON_NONE;
@@ -240,9 +229,15 @@ const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
         why = former->limit;
         /* Two groups with the same limit together have twice the limit: so only the default limit
          * is set again. */
-        if (!why &&
-            ((former->default_tasks_max > 0 && former->tasks_max != former->default_tasks_max) ||
-             was_pids_max_changed(sysroot, outside->cgroup, former->tasks_max)))
+        if (!why && former->default_tasks_max > 0 && former->tasks_max != former->default_tasks_max)
+                why = scope_lost_limit("TasksMax");
+        /* Was pids.max set, by systemd or by hand? A group that has ended, or for which the
+         * controller is not enabled, has none. */
+        if (former->tasks_max != UINT64_MAX)
+                (void)snprintf(expected, sizeof(expected), "%" PRIu64, former->tasks_max);
+        if (!why && cgroup_open(sysroot, outside->cgroup, &fd) >= 0 &&
+            path_read(fd, pids_max, sizeof(pids_max), "pids.max") >= 0 &&
+            strcmp(pids_max, expected) != 0)
                 why = scope_lost_limit("TasksMax");
         if (why)
                 *ret_code = REASON_UNIT_LIMITS;
