@@ -33,7 +33,7 @@ void text_truncate(Text *text, size_t length) {
         }
 }
 
-static int reserve(Text *text, size_t more) {
+static int text_reserve(Text *text, size_t more) {
         if (text->error == 0 &&
             ARRAY_RESERVE(text->data, text->allocated, text->length + more + 1) < 0)
                 text->error = -ENOMEM;
@@ -41,7 +41,7 @@ static int reserve(Text *text, size_t more) {
 }
 
 void text_append_bytes(Text *text, const char *data, size_t length) {
-        if (reserve(text, length) < 0)
+        if (text_reserve(text, length) < 0)
                 return;
         if (length > 0)
                 memcpy(text->data + text->length, data, length);
@@ -68,7 +68,7 @@ void text_appendv(Text *text, const char *format, va_list args) {
         va_copy(again, args);
         n = vsnprintf(room > 0 ? text->data + text->length : NULL, room, format, again);
         va_end(again);
-        if (n < 0 || reserve(text, (size_t)n) < 0)
+        if (n < 0 || text_reserve(text, (size_t)n) < 0)
                 return;
         if ((size_t)n >= room)
                 (void)vsnprintf(text->data + text->length, (size_t)n + 1, format, args);

@@ -137,7 +137,7 @@ int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *un
         return r < 0 ? r : 0;
 }
 
-static void on_unit(int error, const BusUnit *unit, void *userdata) {
+static void on_note_read(int error, const BusUnit *unit, void *userdata) {
         BackendNote *note = userdata;
 
         if (error == 0)
@@ -158,7 +158,7 @@ static int systemd_note(Backend *backend, const BackendTarget *target, BackendNo
                 return r;
         note->backend = backend;
         note->call = call;
-        r = bus_manager_read_unit(backend->bus, target->unit, on_unit, note, &call->slot);
+        r = bus_manager_read_unit(backend->bus, target->unit, on_note_read, note, &call->slot);
         return r < 0 ? r : 0;
 }
 

@@ -143,20 +143,22 @@ static int load_value(Loader *l, const PolicyKey *key, const YamlNode *node, voi
         return 0;
 }
 
-/* The defaults of the table, for all that is part of `path`. Returns 0 or -ENOMEM. */
+/* The defaults of the table, for the thing whose keys are below `path`, and in no list below it.
+ * Returns 0 or -ENOMEM. */
 static int load_defaults(const char *path, void *target) {
+        const size_t length = strlen(path);
         const PolicyKey *keys;
         size_t n = policy_keys(&keys);
 
         for (size_t i = 0; i < n; i++) {
-                const char *reason;
+                const char *text = keys[i].default_text, *reason;
                 int r;
 
-                if (!keys[i].default_text || !policy_key_is_part(&keys[i], path) ||
-                    strcmp(keys[i].default_text, "[]") == 0)
+                if (!text || strcmp(text, "[]") == 0 || strncmp(keys[i].path, path, length) != 0 ||
+                    strstr(keys[i].path + length, "[]") ||
+                    (length > 0 && keys[i].path[length] != '.'))
                         continue;
-                r = policy_value_parse(&keys[i], keys[i].default_text,
-                                       (char *)target + keys[i].offset, &reason);
+                r = policy_value_parse(&keys[i], text, (char *)target + keys[i].offset, &reason);
                 if (r < 0)
                         return r;
         }
@@ -195,6 +197,7 @@ static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
         };
         const PolicyKey *nearest, *elsewhere = NULL, *keys;
         const size_t n = policy_keys(&keys);
+        Suggestion similar = { .word = at->text };
         _cleanup_text_ Text expected = { 0 };
         char where[POLICY_KEY_PATH_MAX + 8], shown[YAML_SHOWN_MAX];
 
@@ -220,7 +223,10 @@ static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
                        yaml_show(at->text, shown), s->path);
                 return;
         }
-        nearest = policy_key_nearest(s->path, at->text);
+        for (size_t i = 0; i < n; i++)
+                if (policy_key_is_below(&keys[i], s->path))
+                        suggest(&similar, policy_key_leaf(&keys[i]));
+        nearest = similar.nearest ? policy_key_find(s->path, similar.nearest) : NULL;
         /* The place where a key of that name would be right: the nearest one, the first among
          * equals. */
         for (size_t i = 0; !nearest && i < n; i++)

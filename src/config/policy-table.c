@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-table.h"
 #include "tidbnumad/model/policy.h"
 
@@ -302,28 +301,12 @@ bool policy_key_is_below(const PolicyKey *key, const char *parent) {
                policy_key_leaf(key) == key->path + length + 1;
 }
 
-bool policy_key_is_part(const PolicyKey *key, const char *parent) {
-        size_t length = strlen(parent);
-
-        return strncmp(key->path, parent, length) == 0 && !strstr(key->path + length, "[]") &&
-               (length == 0 || key->path[length] == '.');
-}
-
 const PolicyKey *policy_key_find(const char *parent, const char *name) {
         for (size_t i = 0; i < ELEMENTSOF(keys); i++)
                 if (policy_key_is_below(&keys[i], parent) &&
                     strcmp(policy_key_leaf(&keys[i]), name) == 0)
                         return &keys[i];
         return NULL;
-}
-
-const PolicyKey *policy_key_nearest(const char *parent, const char *name) {
-        Suggestion similar = { .word = name };
-
-        for (size_t i = 0; i < ELEMENTSOF(keys); i++)
-                if (policy_key_is_below(&keys[i], parent))
-                        suggest(&similar, policy_key_leaf(&keys[i]));
-        return similar.nearest ? policy_key_find(parent, similar.nearest) : NULL;
 }
 
 /* What each type of key allows, and when a change counts, in words. */

@@ -90,14 +90,9 @@ size_t policy_key_index(const PolicyKey *key);
  * never a key, even where it spells a path. */
 const PolicyKey *policy_key_find(const char *parent, const char *name);
 
-/* The last part of the path; whether the key is directly below `parent`; whether it belongs to
- * the same thing as the keys of `parent`: below it, and in no list below it. */
+/* The last part of the path; whether the key is directly below `parent`. */
 const char *policy_key_leaf(const PolicyKey *key);
 bool policy_key_is_below(const PolicyKey *key, const char *parent);
-bool policy_key_is_part(const PolicyKey *key, const char *parent);
-
-/* The nearest known key below `parent` for a misspelled one, or NULL. */
-const PolicyKey *policy_key_nearest(const char *parent, const char *name);
 
 /* The table of keys in words, for messages, the manual and the schema. */
 
