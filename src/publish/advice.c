@@ -237,11 +237,9 @@ static void append_rows(Text *text, const AdviceReport *report, unsigned width) 
                                 continue;
                         text_appendf(&cell, "%s%s", k > i ? ", " : "",
                                      report->subjects[same->subject].name);
-                        if (!same->now)
-                                continue;
-                        text_append(&cell, " (now ");
-                        text_append_printable(&cell, same->now[0] != '\0' ? same->now : "empty");
-                        text_append(&cell, ")");
+                        if (same->now)
+                                text_append_names(&cell, " (now %s)",
+                                                  same->now[0] != '\0' ? same->now : "empty");
                 }
                 table_add_text(&table, &cell);
         }
@@ -264,9 +262,8 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text) 
 
                 if (first_of(report, i, is_same_reason) != i)
                         continue;
-                text_appendf(&line, "%s, ", advice_rule_to_id(advice->rule));
-                text_append_printable(&line, report->subjects[advice->subject].name);
-                text_append(&line, ": ");
+                text_append_names(&line, "%s, %s: ", advice_rule_to_id(advice->rule),
+                                  report->subjects[advice->subject].name);
                 advice_text_append_reason(&line, report, advice);
                 if (line.error < 0)
                         text->error = line.error;
@@ -282,8 +279,8 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text) 
                 if (subject->unplaced[0] == '\0' ||
                     !(product_info(subject->product)->heavy || subject->product == PRODUCT_HAPROXY))
                         continue;
-                text_append_printable(text, subject->name);
-                text_appendf(text, ": no advice: %s\n", subject->unplaced);
+                text_append_names(text, "%s: no advice: ", subject->name);
+                text_appendf(text, "%s\n", subject->unplaced);
         }
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
@@ -291,8 +288,7 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text) 
                 if (subject->unplaced[0] != '\0' || subject->memory_bytes > 0 ||
                     !product_info(subject->product)->heavy)
                         continue;
-                text_append(&unknown, unknown.length > 0 ? ", " : "");
-                text_append_printable(&unknown, subject->name);
+                text_append_names(&unknown, unknown.length > 0 ? ", %s" : "%s", subject->name);
         }
         if (unknown.error < 0)
                 text->error = unknown.error;

@@ -55,11 +55,9 @@ void audit_render_text(const AuditReport *report, unsigned width, bool colors, T
                 if (i > 0 && report->findings[i].rule == report->findings[i - 1].rule &&
                     strcmp(report->findings[i].remedy, report->findings[i - 1].remedy) == 0)
                         continue;
-                text_append(text, i == 0 ? "\nWhat to do:\n  " : "  ");
-                text_append(text, audit_rule_to_id(report->findings[i].rule));
-                text_append(text, ": ");
-                text_append_printable(text, report->findings[i].remedy);
-                text_append(text, "\n");
+                text_append_names(text, i == 0 ? "\nWhat to do:\n  %s: %s\n" : "  %s: %s\n",
+                                  audit_rule_to_id(report->findings[i].rule),
+                                  report->findings[i].remedy);
         }
         if (report->n_findings > 0)
                 text_append(text, "\n");

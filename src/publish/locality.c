@@ -35,8 +35,8 @@ void locality_render(const LocalityReport *report, Text *text) {
                 all.huge_bytes += report->by_node[i].huge_bytes;
         }
         text_reset(text);
-        text_append_printable(text, report->name);
-        text_append(text, report->n_pids == 1 ? ", process" : ", processes");
+        text_append_names(text, report->n_pids == 1 ? "%s, process" : "%s, processes",
+                          report->name);
         for (size_t i = 0; i < report->n_pids; i++)
                 text_appendf(text, "%s %d", i > 0 ? "," : "", report->pids[i]);
         text_append(text, "\n");

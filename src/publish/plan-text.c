@@ -282,62 +282,6 @@ static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
         table_render(&table, width, text);
 }
 
-static void render_remarks(const PlanReport *report, Text *text) {
-        size_t before = text->length;
-
-        text_append(text, "\n");
-        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++) {
-                /* One line for all instances that it is true of. */
-                const char *rule = placement_warning_to_rule(1u << bit);
-                bool any = false;
-
-                for (size_t k = 0; k < report->n_instances; k++) {
-                        if (!(report->instances[k].choice->warnings & (1u << bit)))
-                                continue;
-                        text_append(text, any ? ", " : "warning: ");
-                        text_append_printable(text, report->instances[k].in->name);
-                        any = true;
-                }
-                if (any)
-                        text_appendf(text, ": %s%s%s%s\n", placement_warning_to_string(1u << bit),
-                                     *rule ? " (" : "", rule, *rule ? ")" : "");
-        }
-        for (size_t k = 0; k < report->n_instances; k++) {
-                const PlanReportInstance *i = &report->instances[k];
-
-                /* Only what changes with a binding: the kernel fits it to the nodes, and not back.
-                 */
-                if (!i->memory_policy || i->choice->placement.memory != MEMORY_BIND ||
-                    id_set_is_empty(&i->choice->placement.nodes))
-                        continue;
-                text_append(text, "warning: ");
-                text_append_printable(text, i->in->name);
-                text_append(text, ": it has its own memory policy, ");
-                text_append_printable(text, i->memory_policy);
-                text_append(text,
-                            " (numactl?), which the kernel changes when memory is bound: a release "
-                            "cannot restore it; restart it without\n");
-        }
-        for (size_t k = 0; k < report->n_instances; k++) {
-                const PlanReportInstance *i = &report->instances[k];
-
-                if (!i->bound_by_reason || id_set_is_empty(&i->choice->placement.nodes))
-                        continue;
-                text_append(text, "note: ");
-                text_append_printable(text, i->in->name);
-                text_append(text, " is bound by affinity, so its memory is moved but not bound: ");
-                text_append_printable(text, i->bound_by_reason);
-                text_append(text, "\n");
-        }
-        for (size_t i = 0; i < report->notes.n_words; i++) {
-                text_append(text, "note: ");
-                text_append_printable(text, report->notes.words[i]);
-                text_append(text, "\n");
-        }
-        if (text->length == before + 1) /* there were none */
-                text_truncate(text, before);
-}
-
 void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
         static const char *const run[] = { "INSTANCE", "NOW", "TO", "CPUS", "MOVE", "WHY" },
                                  *const imagined[] = { "INSTANCE", "POLICY", "NODES",
@@ -345,6 +289,7 @@ void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
         const bool runs = report->n_instances > 0 && report->instances[0].pid > 0;
         _cleanup_text_ Text cell = { 0 };
         _cleanup_table_ Table table;
+        size_t before;
 
         /* Of those that run, the nodes that they have now and those that they are to have. */
         table_init(&table, runs ? run : imagined, ELEMENTSOF(run));
@@ -370,7 +315,50 @@ void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
         table_render(&table, width, text);
         text_append(text, report->n_instances > 0 ? "\n" : "");
         render_nodes(report, width, text);
-        render_remarks(report, text);
+        before = text->length;
+        text_append(text, "\n");
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++) {
+                /* One line for all instances that it is true of. */
+                const char *rule = placement_warning_to_rule(1u << bit);
+                bool any = false;
+
+                for (size_t k = 0; k < report->n_instances; k++) {
+                        if (!(report->instances[k].choice->warnings & (1u << bit)))
+                                continue;
+                        text_append_names(text, any ? ", %s" : "warning: %s",
+                                          report->instances[k].in->name);
+                        any = true;
+                }
+                if (any)
+                        text_appendf(text, ": %s%s%s%s\n", placement_warning_to_string(1u << bit),
+                                     *rule ? " (" : "", rule, *rule ? ")" : "");
+        }
+        /* Only what changes with a binding: the kernel fits it to the nodes, and not back. */
+        for (size_t k = 0; k < report->n_instances; k++) {
+                const PlanReportInstance *i = &report->instances[k];
+
+                if (i->memory_policy && i->choice->placement.memory == MEMORY_BIND &&
+                    !id_set_is_empty(&i->choice->placement.nodes))
+                        text_append_names(
+                                text,
+                                "warning: %s: it has its own memory policy, %s (numactl?), which "
+                                "the kernel changes when memory is bound: a release cannot restore "
+                                "it; restart it without\n",
+                                i->in->name, i->memory_policy);
+        }
+        for (size_t k = 0; k < report->n_instances; k++) {
+                const PlanReportInstance *i = &report->instances[k];
+
+                if (i->bound_by_reason && !id_set_is_empty(&i->choice->placement.nodes))
+                        text_append_names(text,
+                                          "note: %s is bound by affinity, so its memory is moved "
+                                          "but not bound: %s\n",
+                                          i->in->name, i->bound_by_reason);
+        }
+        for (size_t i = 0; i < report->notes.n_words; i++)
+                text_append_names(text, "note: %s\n", report->notes.words[i]);
+        if (text->length == before + 1) /* there were none */
+                text_truncate(text, before);
 }
 
 void plan_table_alternatives(const PlanReportInstance *i, Text *text) {
@@ -407,8 +395,8 @@ void plan_table_explain(const PlanReport *report, Text *text) {
         for (size_t k = 0; k < report->n_instances; k++) {
                 const PlanReportInstance *i = &report->instances[k];
 
-                text_append_printable(text, i->in->name);
-                text_append(text, plan_report_places(i) ? " on " : " is not placed");
+                text_append_names(text, plan_report_places(i) ? "%s on " : "%s is not placed",
+                                  i->in->name);
                 if (plan_report_places(i))
                         plan_words_nodes(&i->choice->placement.nodes, text);
                 text_append(text, ": ");
@@ -583,9 +571,7 @@ void irq_plan_table_explain(const IrqPlan *plan, Text *text) {
 
                 if (!is_shown(device))
                         continue;
-                text_append(text, "\n");
-                text_append_printable(text, device->device->name);
-                text_append(text, ": ");
+                text_append_names(text, "\n%s: ", device->device->name);
                 append_irq_why(device, text);
                 text_append(text, "\n");
                 table_init(&table, headings, ELEMENTSOF(headings));
