@@ -14,6 +14,12 @@ static bool draft_gives(const PolicyDraft *draft, const char *path) {
         return draft->places[policy_key_index(policy_key_at(path))].file;
 }
 
+const char *policy_ids_render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
+        if (id_view_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
+                strcpy(buffer, "numbers"); /* thousands of single ones */
+        return buffer;
+}
+
 SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path) {
         return draft_gives(draft, path) ? draft->places[policy_key_index(policy_key_at(path))].at
                                         : draft->at;
@@ -155,12 +161,6 @@ typedef struct Check {
 #define REFUSE(c, at, ...) REPORT((c)->errors, (c), (at), __VA_ARGS__)
 #define WARN(c, at, ...) REPORT((c)->warnings, (c), (at), __VA_ARGS__)
 
-static const char *render_ids(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
-        if (id_view_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
-                strcpy(buffer, "numbers"); /* thousands of single ones */
-        return buffer;
-}
-
 /* Keys that have no effect beside another one, or too little of it. */
 static void check_idle_keys(const Check *c) {
         const Policy *policy = c->policy;
@@ -278,7 +278,6 @@ static bool lists_cpus(const Check *c) {
 
 /* The node of a CPU that is offline is not known: such a CPU may belong to one of these nodes. */
 static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
-        char outside[ID_SET_LIST_MAX], list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
         CpuSet theirs, lacking = c->policy->cpus.list;
 
         if (!c->topology || c->policy->cpus.choice != CPUS_LIST)
@@ -290,8 +289,8 @@ static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
                 REFUSE(c, policy_draft_span(c->draft, CPUS),
                        "`" CPUS "` names CPU %s, which node %s in line %u does not have, expected "
                        "some of %s",
-                       render_ids(ID_VIEW(&lacking), outside), render_ids(ID_VIEW(nodes), list),
-                       at.line, render_ids(ID_VIEW(&theirs), inside));
+                       policy_ids_list(&lacking), policy_ids_list(nodes), at.line,
+                       policy_ids_list(&theirs));
                 return;
         }
         for (size_t i = 0; lists_cpus(c) && i < c->topology->n_nodes; i++) {
@@ -306,8 +305,7 @@ static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
                 REFUSE(c, policy_draft_span(c->draft, CPUS),
                        "`" CPUS "` has no CPU of node %s, which line %u names, expected some of %s "
                        "as well, or nodes without that one",
-                       render_ids(ID_VIEW(&alone), list), at.line,
-                       render_ids(ID_VIEW(&node->cpus), inside));
+                       policy_ids_list(&alone), at.line, policy_ids_list(&node->cpus));
                 return;
         }
 }
@@ -316,7 +314,6 @@ static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
  * and one policy must not keep all others from coming into force. */
 static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
         PlacementRefusal refusal = REFUSAL_NONE;
-        char list[ID_SET_LIST_MAX];
         NodeSet with_memory, empty = { 0 };
         CpuSet cpus;
         bool paired = false;
@@ -330,7 +327,7 @@ static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
         else if (c->policy->memory == MEMORY_BIND && !id_set_intersects(&with_memory, nodes))
                 refusal = REFUSAL_NO_MEMORY;
         if (refusal != REFUSAL_NONE) {
-                WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render_ids(ID_VIEW(nodes), list),
+                WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", policy_ids_list(nodes),
                      placement_refusal_to_string(refusal));
                 return;
         }
@@ -346,7 +343,7 @@ static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
         }
         if (!id_set_is_empty(&empty) && !paired)
                 WARN(c, at, "node %s has no memory: all memory that its CPUs use is remote",
-                     render_ids(ID_VIEW(&empty), list));
+                     policy_ids_list(&empty));
 }
 
 static void check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
@@ -354,7 +351,6 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         const Check c = { draft, &draft->policy, topology, errors, warnings };
         const Place *place = &draft->policy.place;
         NodeSet seen = { 0 }, absent = place->avoid, all;
-        char list[ID_SET_LIST_MAX];
         uint32_t n = 0;
 
         if (!c.policy->match.unit && !c.policy->match.user)
@@ -375,7 +371,7 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                 if (!id_set_is_empty(&absent))
                         WARN(&c, policy_draft_span(draft, AVOID),
                              "`" AVOID "` names node %s, which this machine does not have",
-                             render_ids(ID_VIEW(&absent), list));
+                             policy_ids_list(&absent));
         }
         /* The nodes to choose are those of the listed CPUs. */
         if (lists_cpus(&c) && place->count_is_set && place->count != PLACE_COUNT_AUTO) {
@@ -399,8 +395,7 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                         REFUSE(&c, at,
                                "nodes %s belong to several sockets, and `same_package: true` is in "
                                "line %u, expected nodes of one socket",
-                               render_ids(ID_VIEW(nodes), list),
-                               policy_draft_span(draft, SAME_PACKAGE).line);
+                               policy_ids_list(nodes), policy_draft_span(draft, SAME_PACKAGE).line);
                 check_memory(&c, nodes, at);
                 check_cpus(&c, nodes, at);
                 if (k >= c.policy->n_instances)
@@ -408,14 +403,13 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                 id_set_intersect(&avoided, nodes);
                 if (!id_set_is_empty(&avoided))
                         WARN(&c, at, "node %s is in `place.avoid` of line %u, but used here",
-                             render_ids(ID_VIEW(&avoided), list),
-                             policy_draft_span(c.draft, AVOID).line);
+                             policy_ids_list(&avoided), policy_draft_span(c.draft, AVOID).line);
                 id_set_intersect(&again, nodes);
                 if (!id_set_is_empty(&again) && place->share == SHARE_EXCLUSIVE)
                         WARN(&c, at,
                              "node %s is also used by another entry of `instances`, and the policy "
                              "%s, expected different nodes, or `share: shared`",
-                             render_ids(ID_VIEW(&again), list),
+                             policy_ids_list(&again),
                              place->share_is_set ? "sets `share: exclusive`"
                                                  : "is exclusive, as it is by default");
                 id_set_union(&seen, nodes);
@@ -462,7 +456,6 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
 void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Diagnostics *errors,
                          Diagnostics *warnings) {
         _cleanup_free_ NodeSet *nodes = calloc(merge->n_drafts + 1, sizeof(*nodes));
-        char list[ID_SET_LIST_MAX];
 
         for (size_t i = 0; i < merge->n_drafts; i++)
                 if (!merge->drafts[i].faulty)
@@ -496,8 +489,8 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                                 meant ? errors : warnings, later->file, at,
                                 "policy `%s` names node %s, and so does policy `%s` (%s:%u); both "
                                 "are exclusive%s, expected different nodes, or `share: shared`",
-                                b->name, render_ids(ID_VIEW(&both), list), a->name, a->file,
-                                a->line, meant ? "" : ", as they are by default");
+                                b->name, policy_ids_list(&both), a->name, a->file, a->line,
+                                meant ? "" : ", as they are by default");
                 }
         }
         /* Warns of a policy whose processes all belong to an earlier one. */

@@ -62,7 +62,6 @@ static void refuse_value(Loader *l, const PolicyKey *key, const YamlNode *node,
 /* A node that is absent is as good as avoided: policy-check warns of that one. */
 static void check_ids(Loader *l, const PolicyKey *key, const YamlNode *node, const IdSet *ids,
                       bool cpus) {
-        char missing[ID_SET_LIST_MAX], there[ID_SET_LIST_MAX];
         IdSet all, lacking = *ids;
         CpuSet all_cpus;
         NodeSet all_nodes;
@@ -79,11 +78,8 @@ static void check_ids(Loader *l, const PolicyKey *key, const YamlNode *node, con
         id_set_subtract(&lacking, &all);
         if (id_set_is_empty(&lacking))
                 return;
-        if (id_set_render_list(&lacking, missing, sizeof(missing)) < 0)
-                strcpy(missing, "numbers"); /* thousands of single ones */
-        (void)id_set_render_list(&all, there, sizeof(there));
         REFUSE(l, node, "`%s` names %s %s, which this machine does not have, expected some of %s",
-               key->path, cpus ? "CPU" : "node", missing, there);
+               key->path, cpus ? "CPU" : "node", policy_ids_list(&lacking), id_set_list(&all));
 }
 
 /* A value into its field. A key that takes several values has one of them, or a list. Returns 0,

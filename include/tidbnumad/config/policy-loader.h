@@ -43,6 +43,10 @@ typedef struct PolicyMerge {
 /* The place of a key that is given, or else that of the policy. */
 SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path);
 
+/* The set as a list for a message, in memory of the block around. */
+#define policy_ids_list(set) policy_ids_render(ID_VIEW(set), (char[ID_SET_LIST_MAX]){ 0 })
+const char *policy_ids_render(IdView ids, char buffer[static ID_SET_LIST_MAX]);
+
 /* Single values of the policy language: text to a field of the model. */
 
 /* Parses `text` as a value of `key` into `target`, a field of the type that the key's type names
