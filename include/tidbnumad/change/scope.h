@@ -25,8 +25,8 @@ const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
 /* Records the values that the move changes. Answers as BackendOps.note does. */
 int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendCall *call);
 
-/* Moves the processes that are not in the scope yet. Answers as BackendSet does; a scope appears a
- * moment after systemd's answer. */
+/* Moves the processes that are not in the scope yet. Answers as BackendOps.note does; a scope
+ * appears a moment after systemd's answer. */
 int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord *record,
                 BackendCall *call);
 
