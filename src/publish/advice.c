@@ -377,15 +377,11 @@ int advice_render_json(const AdviceReport *report, Text *text) {
  * Each value has its reason in a comment, and so has what TiUP has no key for. */
 
 static void append_comment(Text *text, const char *indent, const char *comment) {
-        _cleanup_text_ Text next = { 0 };
+        char next[16];
 
-        text_appendf(&next, "%s# ", indent);
-        if (next.error < 0) {
-                text->error = next.error;
-                return;
-        }
-        text_append(text, next.data);
-        advice_text_append_wrapped(text, comment, COMMENT_WIDTH, next.data);
+        (void)snprintf(next, sizeof(next), "%s# ", indent);
+        text_append(text, next);
+        advice_text_append_wrapped(text, comment, COMMENT_WIDTH, next);
         text_append(text, "\n");
 }
 
@@ -614,19 +610,18 @@ int advice_render_tiup(const AdviceReport *report, const char *host, Text *text)
          */
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
+                const bool outside =
+                        subject->product == PRODUCT_HAPROXY || subject->product == PRODUCT_JAVA;
 
-                if (subject->unplaced[0] != '\0' &&
-                    (is_in_topology(subject->product) || subject->product == PRODUCT_HAPROXY ||
-                     subject->product == PRODUCT_JAVA)) {
+                if (subject->unplaced[0] != '\0' && (outside || is_in_topology(subject->product))) {
                         append_name(text, "", subject, " is left out:");
                         append_comment(text, "", subject->unplaced);
-                } else if (subject->product == PRODUCT_HAPROXY) {
+                } else if (outside) {
                         append_name(text, "", subject,
-                                    " is not managed by TiUP. For the section global of its "
-                                    "haproxy.cfg:");
-                        append_others(text, "", report, i);
-                } else if (subject->product == PRODUCT_JAVA) {
-                        append_name(text, "", subject, " is not managed by TiUP. For its unit:");
+                                    subject->product == PRODUCT_JAVA
+                                            ? " is not managed by TiUP. For its unit:"
+                                            : " is not managed by TiUP. For the section global of "
+                                              "its haproxy.cfg:");
                         append_others(text, "", report, i);
                 }
         }
