@@ -56,6 +56,19 @@ typedef struct Step {
  * then the daemon backs off for a while, and logs it. */
 #define STEP_REPAIRS_MAX 3u
 
+/* What was done since the instance, its placement or its memory changed. */
+typedef struct StepProgress {
+        unsigned scope_moves;
+        unsigned cpu_writes;
+        unsigned mem_writes;
+        unsigned passes; /* complete passes since the last narrowing, or since the start */
+        uint64_t pass_found_bytes; /* what the last pass found outside */
+        uint64_t pass_moved_bytes;
+        bool pass_whole; /* it saw all of the memory */
+        unsigned sweeps;
+        unsigned settles;
+} StepProgress;
+
 typedef struct StepInput {
         const Placement *placement;
         const Binding *binding;
@@ -93,17 +106,10 @@ typedef struct StepInput {
                               * nearly full: the guard's, see plan/guard.h */
         bool extra_for_pool; /* it got them for their reserved huge pages */
         bool extra_pending;  /* the kernel has them, the backend's manager not yet */
-
-        /* What was done since the instance, its placement or its memory changed. */
-        unsigned scope_moves;
-        unsigned cpu_writes;
-        unsigned mem_writes;
-        unsigned passes; /* complete passes since the last narrowing, or since the start */
-        uint64_t pass_found_bytes; /* what the last pass found outside */
-        uint64_t pass_moved_bytes;
-        bool pass_whole; /* it saw all of the memory */
-        unsigned sweeps;
-        unsigned settles;
+        union {
+                struct StepProgress;
+                StepProgress progress;
+        };
 } StepInput;
 
 Step step_next(const StepInput *input);

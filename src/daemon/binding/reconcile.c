@@ -371,22 +371,14 @@ static Step step_plan(const Binder *b, Instance *i, uint64_t now_usec) {
                 .mem_repairs = drift_repairs(&i->binding.mems_drift, now_usec),
                 .outside_unit = !instance_is_service(i) && !facts_in_scope(&i->facts),
                 .in_scope = facts_in_scope(&i->facts),
-                .scope_moves = i->binding.progress.scope_moves,
                 .pulled = i->binding.pulled,
-                .pass_whole = i->binding.progress.pass_whole,
                 .memory_known = i->memory_known,
                 .outside_bytes = i->binding.outside_bytes,
                 .we_narrowed = i->binding.we_narrowed || units_did_narrow(b->units, i->unit),
                 .extra = i->binding.guard.extra,
                 .extra_for_pool = i->binding.guard.for_pool,
                 .extra_pending = i->binding.guard.extra_pending,
-                .cpu_writes = i->binding.progress.cpu_writes,
-                .mem_writes = i->binding.progress.mem_writes,
-                .passes = i->binding.progress.passes,
-                .pass_found_bytes = i->binding.progress.pass_found_bytes,
-                .pass_moved_bytes = i->binding.progress.pass_moved_bytes,
-                .sweeps = i->binding.progress.sweeps,
-                .settles = i->binding.progress.settles,
+                .progress = i->binding.progress.steps,
         };
         const StartLimits *start = units_start_limits(b->units, i->unit);
         _cleanup_free_ NodeRoom *rooms = NULL;

@@ -74,13 +74,12 @@ void scan_list_forget_all(ScanList *list);
 
 /* Progress towards the placement; reset whenever the instance or its policy changes. */
 typedef struct Progress {
-        unsigned cpu_writes, mem_writes;
+        union {
+                struct StepProgress;
+                StepProgress steps;
+        };
         Retry calls;          /* of the backend */
         unsigned loop_passes; /* that the present step has taken so far */
-        unsigned scope_moves;
-        unsigned passes, sweeps, settles;
-        bool pass_whole; /* the last pass saw all of its memory */
-        uint64_t pass_found_bytes, pass_moved_bytes;
 } Progress;
 
 /* Drift of its CPUs or of its memory nodes. */
