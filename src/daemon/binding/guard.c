@@ -192,10 +192,9 @@ static bool guard_relieve(const Binder *b, Instance *i, const GuardOutlook *o, u
                                (double)o->room_bytes / (1 << 20),
                                (double)o->fall_bytes_per_sec / (1 << 20));
         if (i->policy->on_full != ON_FULL_WIDEN) {
-                guard_note_danger(
-                        b, i, REASON_NODE_FULL, danger, failure,
-                        "it stays bound as it is (on_full: keep), and the kernel may kill "
-                        "it or another process");
+                guard_note_danger(b, i, REASON_NODE_FULL, danger, failure,
+                                  "it stays bound as it is (on_full: keep), and the kernel may "
+                                  "kill it or another process");
                 return false;
         }
         while (guard_choose_node(b, i, o, &node) == 0) {
@@ -230,10 +229,9 @@ static bool guard_relieve(const Binder *b, Instance *i, const GuardOutlook *o, u
                 guard_note_widened(b, i, &mems);
                 return true;
         }
-        guard_note_danger(
-                b, i, REASON_NODE_FULL, danger, failure,
-                "no other node that it may use has room: free memory there, or the kernel "
-                "may kill it or another process");
+        guard_note_danger(b, i, REASON_NODE_FULL, danger, failure,
+                          "no other node that it may use has room: free memory there, or the "
+                          "kernel may kill it or another process");
         return false;
 }
 

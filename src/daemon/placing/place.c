@@ -1,6 +1,5 @@
 /* The plan in force: what it is made from, when it is made, and its effects. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

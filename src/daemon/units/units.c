@@ -43,7 +43,7 @@ static Unit *unit_list_get(Units *units, const char *name) {
         return u;
 }
 
-/* --- lists --- */
+/* --- lists of systemd, from which the list is filled; it answers later, through the loop --- */
 
 /* Postpones placing until all requested lists have been answered, as otherwise the first unit in a
  * list would have the first choice. Then plans for all of them. */

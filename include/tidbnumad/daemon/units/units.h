@@ -179,9 +179,6 @@ typedef struct UnitDesired {
 /* Reads the policies in force and the free memory of the unit's nodes. */
 UnitDesired unit_desired_make(const Unit *unit);
 
-/* The array of known units, and the lists of systemd from which it is filled. systemd answers
- * later, through the loop. */
-
 /* The start of a unit: what it asks for itself, and how it went with what was prepared. */
 
 /* Notes what the start asks for: from the properties of the unit and the script of its ExecStart=.
