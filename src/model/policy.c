@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/model/policy.h"
 
 static void policy_match_done(PolicyMatch *match) {

@@ -1,6 +1,5 @@
 /* Processes and the units they belong to. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/plan/advice.h"
 #include "tidbnumad/plan/limit.h"
+#include "tidbnumad/plan/start-limits.h"
 
 /* Constants of the rules, with their sources. */
 #define ADVICE_GOGC_BASE_BYTES (UINT64_C(2) << 30) /* the field's TiDB at GOGC=100 … */

@@ -5,7 +5,6 @@
 
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/model/topology.h"
-#include "tidbnumad/plan/advice.h"
 #include "tidbnumad/plan/placement-search.h"
 
 /* Of one instance on one node. It keeps the sums of any number of them from running over. */

@@ -1,6 +1,5 @@
 /* The planner's result: what a finished plan reports of each instance, and questions about places.
  */
-#include <string.h>
 
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/guard.h"

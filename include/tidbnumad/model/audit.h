@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/id-set.h"
 
 typedef enum AuditRule {
         AUDIT_CPUSET,        /* the cpuset controller, without which memory cannot be bound */

@@ -8,7 +8,6 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/model/policy.h"
 
 /* Bounds of what is kept. A name of an instance or of a unit is shorter: systemd.unit(5) allows 255
  * characters. */

@@ -83,7 +83,6 @@
 #include "tidbnumad/model/advice.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/plan/placement.h"
-#include "tidbnumad/plan/start-limits.h"
 
 typedef struct AdviceInput {
         const Topology *topology;

@@ -20,7 +20,6 @@
 #include "tidbnumad/model/server-report.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
-#include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/start-limits.h"
 
 /* The names of the threads of TiKV's unified read pool begin so: the kernel keeps 15 characters of

@@ -8,7 +8,6 @@
 
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/reason.h"
-#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 
 typedef struct NodeRoom {

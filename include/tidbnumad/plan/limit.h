@@ -23,8 +23,8 @@
 #include <stdint.h>
 
 #include "tidbnumad/model/instance.h"
+#include "tidbnumad/model/placement.h"
 #include "tidbnumad/plan/guard.h"
-#include "tidbnumad/plan/placement.h"
 
 /* What an instance weighs on one of its nodes, among which its weight is divided; 0: it is not on
  * this node. */

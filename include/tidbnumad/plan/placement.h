@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/model/instance.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/placement.h"
-#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 
 /* On a machine with more nodes than this no instance is placed. */

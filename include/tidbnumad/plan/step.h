@@ -12,7 +12,6 @@
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/reason.h"
-#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/plan/start-limits.h"
 
 typedef enum StepKind {
