@@ -431,16 +431,6 @@ static size_t count_wanted(const Planner *planner, uint32_t policy, const NodeBi
         return wanted > n_elsewhere ? wanted - n_elsewhere : 0;
 }
 
-/* Can `n` instances have `count` of these each, apart from each other and each within a socket? */
-static bool fit_packages(const Planner *planner, const NodeBits *left, size_t count, size_t n) {
-        uint16_t of[PLACEMENT_NODES_MAX] = { 0 };
-        size_t sets = 0;
-
-        ID_SET_FOREACH(i, left)
-        sets += ++of[planner->nodes[i].package] % count == 0;
-        return sets >= n;
-}
-
 static void planner_auto_counts(Planner *planner) {
         NodeBits taken = { 0 };
 
@@ -492,8 +482,16 @@ static void planner_auto_counts(Planner *planner) {
                                 most = in_package[package];
                 }
                 count = count < most ? count : most;
-                while (item->same_package && count > 1 && !fit_packages(planner, &left, count, n))
-                        count--;
+                /* Each within a socket, and apart from each other. */
+                for (; item->same_package && count > 1; count--) {
+                        uint16_t of[PLACEMENT_NODES_MAX] = { 0 };
+                        size_t sets = 0;
+
+                        ID_SET_FOREACH(k, &left)
+                        sets += ++of[planner->nodes[k].package] % count == 0;
+                        if (sets >= n)
+                                break;
+                }
                 count = count < n_must ? n_must : count;
                 item->count = count ? count : 1;
         }
