@@ -56,12 +56,6 @@ HugeNeed huge_need_unknown(const HugePools *pools) {
         return need;
 }
 
-uint64_t huge_need_mapped(const HugeNeed *need, uint64_t page_bytes) {
-        const HugeUse *use = huge_use_of(need, page_bytes);
-
-        return use ? use->n_mapped : 0;
-}
-
 uint64_t huge_need_untouched(const HugeNeed *need, uint64_t page_bytes) {
         const HugeUse *use = huge_use_of(need, page_bytes);
 
@@ -70,8 +64,8 @@ uint64_t huge_need_untouched(const HugeNeed *need, uint64_t page_bytes) {
 
 void huge_need_raise(HugeNeed *need, const HugeNeed *other) {
         for (size_t i = 0; i < other->n; i++) {
-                const HugeUse *use = &other->list[i];
-                const uint64_t n_mapped = huge_need_mapped(need, use->page_bytes);
+                const HugeUse *use = &other->list[i], *own = huge_use_of(need, use->page_bytes);
+                const uint64_t n_mapped = own ? own->n_mapped : 0;
 
                 if (use->n_mapped > n_mapped)
                         add_mapped(need, use->page_bytes, use->n_mapped - n_mapped);

@@ -55,7 +55,6 @@ void huge_need_add(HugeNeed *need, const HugeUse *use);
 
 /* Pages that are mapped and may still be touched. */
 uint64_t huge_need_untouched(const HugeNeed *need, uint64_t page_bytes);
-uint64_t huge_need_mapped(const HugeNeed *need, uint64_t page_bytes);
 
 /* What it needs of its nodes if it is to be started again within them: what it has touched
  * elsewhere as well. */
