@@ -122,13 +122,14 @@ static int open_group(Backend *backend, const char *instance, int *ret_fd) {
         return r;
 }
 
-static int ensure_group(Backend *backend, const BackendTarget *target, int *ret_fd) {
-        int r = backend->make_group ? backend->make_group(target->members[0].handle,
-                                                          target->instance, backend->write_userdata)
-                                    : cgroup1_groups_make(backend->sysroot, target->instance);
+static int ensure_group(Backend *backend, const ProcHandle *process, const char *instance,
+                        int *ret_fd) {
+        int r = backend->make_group
+                        ? backend->make_group(process, instance, backend->write_userdata)
+                        : cgroup1_groups_make(backend->sysroot, instance);
 
         if (r >= 0)
-                return open_group(backend, target->instance, ret_fd);
+                return open_group(backend, instance, ret_fd);
         backend_note_refusal(backend, r);
         return r;
 }
@@ -189,12 +190,35 @@ static int cgroup1_attach(Backend *backend, int group_fd, const char *path,
         return -ESRCH;
 }
 
-static int cgroup1_set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                            _unused_ BackendCall *call) {
-        _cleanup_free_ char *path = own_path(target->instance);
+int cgroup1_join(Backend *backend, const char *instance, const CpuSet *cpus,
+                 const ProcHandle *process) {
+        _cleanup_free_ char *path = own_path(instance);
         _cleanup_close_ int fd = -EBADF;
         char list[ID_SET_LIST_MAX];
-        int r, result = -ESRCH;
+        int r = path ? ensure_group(backend, process, instance, &fd) : -ENOMEM;
+
+        if (r >= 0)
+                r = id_set_render_list(cpus, list, sizeof(list));
+        if (r >= 0)
+                r = backend_write_group(backend, process, fd, CPUS, list);
+        return r < 0 ? r : cgroup1_attach(backend, fd, path, process);
+}
+
+/* Is the process in its group, and has the group these CPUs? */
+static bool process_has_joined(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                               const ProcHandle *process) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        CpuSet now;
+
+        return backend_cgroup1_open(backend, target, &fd, &path) >= 0 &&
+               process_is_in(process, path) && cgroup_cpus_read(fd, &now) >= 0 &&
+               id_set_equal(&now, cpus);
+}
+
+static int cgroup1_set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                            _unused_ BackendCall *call) {
+        int result = -ESRCH;
 
         /* Attaching waits for a grace period of the whole machine, milliseconds; sched_setaffinity
          * does not. So the threads get their CPUs first, where the present group lets them. It is
@@ -206,18 +230,21 @@ static int cgroup1_set_cpus(Backend *backend, const BackendTarget *target, const
                     backend_affinity_set(backend, target->members[i].handle, cpus, true) ==
                             -EINPROGRESS)
                         return -EINPROGRESS;
-        r = path ? ensure_group(backend, target, &fd) : -ENOMEM;
-        if (r >= 0)
-                r = id_set_render_list(cpus, list, sizeof(list));
-        if (r >= 0)
-                r = backend_write_group(backend, target->members[0].handle, fd, CPUS, list);
-        if (r < 0)
-                return r;
         for (size_t i = 0; i < target->n_members; i++) {
-                r = cgroup1_attach(backend, fd, path, target->members[i].handle);
-                if (r < 0 && r != -ESRCH)
+                const Member *m = &target->members[i];
+                int r;
+
+                if (!backend->join_group)
+                        r = cgroup1_join(backend, target->instance, cpus, m->handle);
+                else if (process_has_joined(backend, target, cpus, m->handle))
+                        r = 0;
+                else
+                        r = backend->join_group(m, target->instance, cpus, backend->write_userdata);
+                if (r == -EALREADY)
+                        result = r;
+                else if (r < 0 && r != -ESRCH)
                         return r;
-                if (r == 0)
+                else if (r == 0 && result != -EALREADY)
                         result = 1;
         }
         return result;
@@ -230,7 +257,7 @@ static int cgroup1_set_mems(Backend *backend, const BackendTarget *target, const
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        r = ensure_group(backend, target, &fd);
+        r = ensure_group(backend, target->members[0].handle, target->instance, &fd);
         if (r < 0)
                 return r;
         r = backend_write_mems(backend, target, fd, mems, false);

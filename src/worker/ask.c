@@ -291,6 +291,31 @@ int worker_remove_groups(Workers *workers, const Sysroot *sysroot) {
         return r < 0 ? r : workers_write(workers, &request, &self);
 }
 
+int worker_join_group(Workers *workers, const Member *member, const char *instance,
+                      const CpuSet *cpus) {
+        WorkerRequest request = { .job = WORKER_JOIN, .join = { .cpus = *cpus } };
+        WorkerReply reply;
+        int r;
+
+        if (strlen(instance) >= sizeof(request.join.instance))
+                return -ENAMETOOLONG;
+        (void)strcpy(request.join.instance, instance);
+        r = workers_ask(workers, &request, member->handle, member->process.uid, true, &reply);
+        return r == -EAGAIN && workers_write_group_of(workers, &member->process.id) ? 0 : r;
+}
+
+int worker_take_joined(Workers *workers, const ProcessId *process, uint64_t *n_pid_reuses,
+                       int *ret_refused) {
+        WorkerReply reply;
+        int r;
+
+        reply.joined = (WorkerJoined){ 0 }; /* where the job was not run */
+        r = workers_take_answer(workers, WORKER_JOIN, process, &reply);
+        *n_pid_reuses += reply.joined.n_pid_reuses;
+        *ret_refused = reply.joined.refused;
+        return r;
+}
+
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid) {
         WorkerRequest request = { .job = WORKER_PROBE };
         WorkerReply reply;

@@ -22,6 +22,7 @@ typedef enum JobReply {
         REPLY_HUGE,
         REPLY_DRAW,
         REPLY_MOVED,
+        REPLY_JOINED,
 } JobReply;
 
 /* Most jobs take some ms, and a step of the mover moves one huge page. */
@@ -48,8 +49,8 @@ typedef struct Job {
         { name, WORKER_LANE_FACTS, WORKER_WAIT_##wait, false, JOB_USEC, REPLY_##reply }
 #define MOVE(name, lane, usec, reply)                                                              \
         { name, WORKER_LANE_##lane, WORKER_WAIT_MEMORY, true, usec, REPLY_##reply }
-#define WRITE(name, wait)                                                                          \
-        { name, WORKER_LANE_WRITES, WORKER_WAIT_##wait, true, GROUP_USEC, REPLY_NOTHING }
+#define WRITE(name, wait, reply)                                                                   \
+        { name, WORKER_LANE_WRITES, WORKER_WAIT_##wait, true, GROUP_USEC, REPLY_##reply }
 
 static const Job jobs[N_WORKER_JOBS] = {
         [WORKER_HELLO] = FACT("start", MEMORY, NOTHING),
@@ -69,10 +70,11 @@ static const Job jobs[N_WORKER_JOBS] = {
         [WORKER_MOVE] = MOVE("move", MOVES, JOB_USEC, MOVED),
         [WORKER_SWEEP] = MOVE("sweep", MOVES, JOB_USEC, NOTHING),
         [WORKER_ONCE] = MOVE("migrate", ONCE, ONCE_USEC, NOTHING),
-        [WORKER_MEMS] = WRITE("mems", MEMORY),
-        [WORKER_GROUP] = WRITE("cgroup", MEMORY),
-        [WORKER_MAKE_GROUP] = WRITE("make-group", GROUPS),
-        [WORKER_REMOVE_GROUPS] = WRITE("remove-groups", GROUPS),
+        [WORKER_MEMS] = WRITE("mems", MEMORY, NOTHING),
+        [WORKER_GROUP] = WRITE("cgroup", MEMORY, NOTHING),
+        [WORKER_MAKE_GROUP] = WRITE("make-group", GROUPS, NOTHING),
+        [WORKER_JOIN] = WRITE("join-group", MEMORY, JOINED),
+        [WORKER_REMOVE_GROUPS] = WRITE("remove-groups", GROUPS, NOTHING),
 };
 
 const char *worker_job_to_string(WorkerJob job) {
@@ -130,6 +132,9 @@ bool worker_request_is_same(const WorkerRequest *a, const WorkerRequest *b) {
                 return a->foreign == b->foreign;
         case WORKER_HUGE:
                 return id_set_equal(&a->nodes, &b->nodes);
+        case WORKER_JOIN:
+                return id_set_equal(&a->join.cpus, &b->join.cpus) &&
+                       strcmp(a->join.instance, b->join.instance) == 0;
         default:
                 return true;
         }
@@ -151,6 +156,8 @@ size_t worker_reply_size(const WorkerReply *reply) {
                 return head + sizeof(reply->draw);
         case REPLY_MOVED:
                 return head + sizeof(reply->moved);
+        case REPLY_JOINED:
+                return head + sizeof(reply->joined);
         }
         return head;
 }

@@ -134,6 +134,19 @@ static int job_move(WorkerWalks *w, const WorkerRequest *request, ProcHandle *ha
         return r;
 }
 
+static int job_join(const Sysroot *sysroot, const WorkerRequest *request, const ProcHandle *handle,
+                    WorkerReply *reply) {
+        Backend backend;
+        int r;
+
+        backend_init(&backend, sysroot, NULL);
+        r = cgroup1_join(&backend, request->join.instance, &request->join.cpus, handle);
+        reply->joined = (WorkerJoined){ .n_pid_reuses = backend.n_pid_reuses,
+                                        .refused = backend.cgroup1_error };
+        backend_done(&backend);
+        return r;
+}
+
 /* --- all jobs --- */
 
 /* Takes over the handle, leaving it empty, if the job begins a walk of the mover. */
@@ -198,6 +211,8 @@ static int job_run(const Sysroot *sysroot, WorkerWalks *walks, const WorkerReque
                 return cgroup_write(handle->dir_fd, request->group.file, request->group.text);
         case WORKER_MAKE_GROUP:
                 return cgroup1_groups_make(sysroot, request->path);
+        case WORKER_JOIN:
+                return job_join(sysroot, request, handle, reply);
         case WORKER_REMOVE_GROUPS:
                 return cgroup1_groups_remove(sysroot);
         case WORKER_SWEEP:

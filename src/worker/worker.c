@@ -132,9 +132,12 @@ static Ticket *ticket_find(Workers *all, const WorkerRequest *request) {
                 const uint64_t keep_usec =
                         t->request.job == WORKER_PROBE ? WORKER_KEEP_PROBE_USEC : WORKER_KEEP_USEC;
 
-                /* It is over. The effect of a write counts, not its late answer. */
+                /* It is over. Of a write that was waited for its effect counts, not its late
+                 * answer. */
                 if (t->is_answered && !t->is_news &&
-                    (t->is_outdated || worker_lane_limits(worker_request_lane(&t->request))->own ||
+                    (t->is_outdated ||
+                     (t->uid == NO_USER &&
+                      worker_lane_limits(worker_request_lane(&t->request))->own) ||
                      now >= t->answered_usec + keep_usec))
                         ticket_free(all, t);
         }
@@ -616,6 +619,17 @@ void workers_forget_answer(Workers *all, WorkerRequest *request, const ProcHandl
                 ticket_free(all, t);
 }
 
+int workers_take_answer(Workers *all, WorkerJob job, const ProcessId *process, WorkerReply *reply) {
+        for (size_t i = 0; i < all->n_tickets; i++) {
+                Ticket *t = all->tickets[i];
+                const ProcessId id = worker_request_process(&t->request);
+
+                if (t->is_answered && t->request.job == job && process_id_equal(&id, process))
+                        return ticket_fetch(all, t, false, reply);
+        }
+        return -ENOENT;
+}
+
 /* Another child may take over the widening of a binding from one that has not answered for so long:
  * the first may be stuck itself, and not in the kernel. */
 #define WIDEN_AGAIN_USEC (UINT64_C(1000) * 1000)
@@ -757,15 +771,19 @@ bool workers_are_busy(const Workers *all, WorkerJob job) {
         return false;
 }
 
+static bool job_writes_group(WorkerJob job) {
+        return job == WORKER_GROUP || job == WORKER_JOIN;
+}
+
 bool workers_write_group_of(const Workers *all, const ProcessId *process) {
         if (!all)
                 return false;
         for (size_t i = 0; i < all->n_children; i++)
-                if (all->children[i]->ticket && all->children[i]->job == WORKER_GROUP &&
+                if (all->children[i]->ticket && job_writes_group(all->children[i]->job) &&
                     process_id_equal(&all->children[i]->of, process))
                         return true;
         for (size_t i = 0; i < all->lost.n_children; i++)
-                if (all->lost.children[i].stuck && all->lost.children[i].job == WORKER_GROUP &&
+                if (all->lost.children[i].stuck && job_writes_group(all->lost.children[i].job) &&
                     process_id_equal(&all->lost.children[i].process, process))
                         return true;
         return false;

@@ -66,7 +66,8 @@ typedef struct BackendOps {
         BackendKind kind;
 
         /* 1: done, there is no reply. 0: started, the reply follows. -EINPROGRESS: a part is done,
-         * call again in the next pass of the loop. -ESRCH: the process is gone; other negative
+         * call again in the next pass of the loop. -EALREADY: a worker does it, call again when it
+         * has answered. -ESRCH: the process is gone; other negative
          * errno: failed. `set_mems` NULL: the backend cannot set memory nodes. */
         int (*set_cpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                         BackendCall *call);
@@ -119,6 +120,12 @@ typedef int (*BackendWriteGroup)(const ProcHandle *process, int group_fd, const 
  * cgroup1_groups_remove(). -ETIMEDOUT: not yet, as above. */
 typedef int (*BackendMakeGroup)(const ProcHandle *process, const char *instance, void *userdata);
 
+/* cgroup1: puts one of the processes into the group of its instance, with these CPUs:
+ * cgroup1_join(). The kernel takes some 10 ms for that, and the loop does not wait. -EALREADY: it
+ * is under way; call again. */
+typedef int (*BackendJoinGroup)(const Member *member, const char *instance, const CpuSet *cpus,
+                                void *userdata);
+
 struct Backend {
         const BackendOps *ops; /* NULL: nothing can be enforced here, for the reason `why_not` */
         const char *why_not;   /* a constant sentence */
@@ -130,6 +137,7 @@ struct Backend {
         BackendWriteMems write_mems;   /* NULL: by ourselves, waiting */
         BackendWriteGroup write_group; /* likewise */
         BackendMakeGroup make_group;   /* likewise */
+        BackendJoinGroup join_group;   /* likewise */
         void *write_userdata;
         sd_bus *bus;         /* systemd: owned; opened again when it was lost */
         int root_fd, own_fd; /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:

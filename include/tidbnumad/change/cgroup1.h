@@ -18,3 +18,9 @@ int cgroup1_groups_remove(const Sysroot *sysroot);
  * -ENOENT: it is not there yet. */
 int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
                          char **ret_path);
+
+/* Makes the group of an instance, gives it the CPUs and puts the process into it, with all its
+ * threads. 0; -ESRCH: the process is gone; -ENOSPC: the group has no CPUs or no memory nodes; other
+ * negative errno. */
+int cgroup1_join(Backend *backend, const char *instance, const CpuSet *cpus,
+                 const ProcHandle *process);

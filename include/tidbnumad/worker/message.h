@@ -36,6 +36,10 @@ typedef struct WorkerRequest {
                 struct {
                         char file[WORKER_FILE_MAX], text[ID_SET_LIST_MAX];
                 } group;
+                struct {
+                        CpuSet cpus;
+                        char instance[PATH_MAX - sizeof(CpuSet)];
+                } join;
                 char path[PATH_MAX];
         };
 } WorkerRequest;
@@ -44,6 +48,11 @@ typedef struct WorkerMoved {
         uint64_t paid_bytes;
         MoverCounters counters; /* of this step */
 } WorkerMoved;
+
+typedef struct WorkerJoined {
+        uint64_t n_pid_reuses;
+        int refused; /* see worker_join_group() */
+} WorkerJoined;
 
 /* Room for the longest text, and for the draws of as many nodes as a kernel supports. */
 enum { WORKER_TEXT_MAX = CMDLINE_MAX_BYTES + 2, WORKER_NODES_MAX = 1024 };
@@ -56,6 +65,7 @@ typedef struct WorkerReply {
         NodeSet nodes;     /* STORAGE */
         union {
                 WorkerMoved moved;
+                WorkerJoined joined;
                 HugeMaps huge;
                 PortSet ports;
                 struct {
@@ -114,6 +124,11 @@ bool worker_request_is_same(const WorkerRequest *a, const WorkerRequest *b);
 int workers_ask(Workers *workers, WorkerRequest *request, const ProcHandle *process, uid_t uid,
                 bool keep, WorkerReply *reply);
 void workers_forget_answer(Workers *workers, WorkerRequest *request, const ProcHandle *process);
+
+/* The answer to the oldest request of that job for the process, as workers_ask(). -ENOENT: there is
+ * none. */
+int workers_take_answer(Workers *workers, WorkerJob job, const ProcessId *process,
+                        WorkerReply *reply);
 
 /* A write to a control group. -ETIME: see worker.h. */
 int workers_write(Workers *workers, WorkerRequest *request, const ProcHandle *process);

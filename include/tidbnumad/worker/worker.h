@@ -64,6 +64,7 @@ typedef enum WorkerJob {
         WORKER_MEMS,          /* the memory nodes of a control group */
         WORKER_GROUP,         /* another file of a control group */
         WORKER_MAKE_GROUP,    /* cgroup v1: the group of an instance */
+        WORKER_JOIN,          /* likewise, and puts a process into it */
         WORKER_REMOVE_GROUPS, /* cgroup v1: those that are not used any more */
         N_WORKER_JOBS,
 } WorkerJob;
@@ -166,7 +167,7 @@ bool workers_are_busy(const Workers *workers, WorkerJob job);
 bool workers_is_hung(const Workers *workers, const ProcessId *process, WorkerWait wait);
 
 /* Is a child that is late, or that no signal ends, still at a write of a control group for this
- * process, worker_write_group()? It may be done at any time. */
+ * process, worker_write_group() or worker_join_group()? It may be done at any time. */
 bool workers_write_group_of(const Workers *workers, const ProcessId *process);
 
 /* The process executed another program: jobs for it may run again. */
@@ -244,6 +245,15 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
 /* cgroup1_groups_make() for the process's instance, and cgroup1_groups_remove(). */
 int worker_make_group(Workers *workers, const ProcHandle *process, const char *instance);
 int worker_remove_groups(Workers *workers, const Sysroot *sysroot);
+
+/* cgroup1_join(). Not waited for: 0 is returned when it is begun or under way, -EAGAIN or -EBUSY:
+ * try again later. The handler of its job takes the result. Another process than ours that was
+ * moved, and was put right, is added to `*n_pid_reuses`; `*ret_refused`: the error with which the
+ * hierarchy refused us a group, or 0. */
+int worker_join_group(Workers *workers, const Member *member, const char *instance,
+                      const CpuSet *cpus);
+int worker_take_joined(Workers *workers, const ProcessId *process, uint64_t *n_pid_reuses,
+                       int *ret_refused);
 
 /* --- samples and moves: one at a time --- */
 

@@ -13,6 +13,7 @@
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/worker.h"
 
 /* Seconds. A process that was older when first seen ran before the daemon or its policy did: a
  * start that caused no event is found by polling within two seconds. */
@@ -216,6 +217,16 @@ static void on_noted(int error, _unused_ const char *message, void *userdata) {
         }
 }
 
+/* `before`: the number of such cases before the call. */
+static void log_pid_reuses(const Binder *b, const Instance *i, uint64_t before) {
+        if (b->host->backend.n_pid_reuses > before)
+                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
+                            "%s: the number of one of its threads was reused by another process "
+                            "while it was bound; that process has its own CPUs again (%llu such "
+                            "cases so far)",
+                            i->name, (unsigned long long)b->host->backend.n_pid_reuses);
+}
+
 void bind_check_start(const Binder *b, Instance *i) {
         bool started = false;
 
@@ -262,6 +273,42 @@ static bool others_are_to_be_noted(const Binder *b, Instance *i, const Step *ste
         }
         if (*until_usec == 0)
                 *until_usec = now_usec + OTHERS_NOTED_USEC;
+        return true;
+}
+
+/* -ESRCH: the process has ended, and its exit event will follow. */
+static void bind_failed(const Binder *b, Instance *i, int error) {
+        const Backend *backend = &b->host->backend;
+
+        /* The hierarchy of cgroup1 turned out not to be writable. Where another backend is used
+         * now, all instances are due by it. */
+        if (backend->cgroup1_error != 0 && backend_kind(backend) == BACKEND_CGROUP1 &&
+            bind_choose_backend(b))
+                return;
+        if (error != -ESRCH)
+                call_failed(b, i, error, "");
+}
+
+void bind_joined(const Binder *b, Instance *i, int error, uint64_t pid_reuses) {
+        log_pid_reuses(b, i, pid_reuses);
+        if (error < 0) {
+                i->binding.join_deadline_usec = 0;
+                bind_failed(b, i, error);
+        } else /* the call is repeated, which finds it there */
+                (void)binding_enter(b, i, EVENT_WORKER, clock_monotonic_usec());
+}
+
+bool bind_awaits_group(const Binder *b, Instance *i, uint64_t now_usec) {
+        bool is_under_way = false;
+
+        for (size_t k = 0; k < i->n_members; k++)
+                is_under_way |= workers_write_group_of(b->host->workers, &i->members[k].process.id);
+        if (!is_under_way || i->binding.join_deadline_usec == 0)
+                return false;
+        if (now_usec < i->binding.join_deadline_usec)
+                i->binding.due_usec = i->binding.join_deadline_usec;
+        else
+                call_failed(b, i, -ETIMEDOUT, "");
         return true;
 }
 
@@ -316,28 +363,23 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         else if (step->kind != STEP_SCOPE && ops->set_mems)
                 r = ops->set_mems(backend, &target, &step->mems, call);
         backend->threads_whole = false;
-        if (backend->n_pid_reuses > reuses)
-                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
-                            "%s: the number of one of its threads was reused by another process "
-                            "while it was bound; that process has its own CPUs again (%llu such "
-                            "cases so far)",
-                            i->name, (unsigned long long)backend->n_pid_reuses);
+        log_pid_reuses(b, i, reuses);
         if (r == -EINPROGRESS) { /* the next pass of the loop goes on */
                 i->binding.progress.loop_passes++;
                 i->binding.due_usec = now_usec;
                 return false;
         }
         i->binding.progress.loop_passes = 0;
+        if (r == -EALREADY) { /* the worker's answer makes it due */
+                i->binding.join_deadline_usec = now_usec + WORKER_OWN_USEC;
+                i->binding.due_usec = i->binding.join_deadline_usec;
+                return false;
+        }
+        i->binding.join_deadline_usec = 0;
         i->binding.bind_attempts++;
         b->policy_counters[i->policy_index].bind_attempts++;
-        /* The hierarchy of cgroup1 turned out not to be writable. Where another backend is used
-         * now, all instances are due by it. */
-        if (r < 0 && backend->cgroup1_error != 0 && backend_kind(backend) == BACKEND_CGROUP1 &&
-            bind_choose_backend(b))
-                return false;
-        if (r < 0 &&
-            r != -ESRCH) /* -ESRCH: the process has ended, and its exit event will follow */
-                call_failed(b, i, r, "");
+        if (r < 0)
+                bind_failed(b, i, r);
         if (r <= 0)
                 return false;
         call_succeeded(b, i);
@@ -369,8 +411,11 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
         return 0;
 }
 
+/* While a worker joins a group, the kernel makes no other change of groups: it is left to the next
+ * round. */
 void bind_tidy(Binder *b) {
-        if (b->host->backend.ops && b->host->backend.ops->tidy && host_enforces(b->host))
+        if (b->host->backend.ops && b->host->backend.ops->tidy && host_enforces(b->host) &&
+            !workers_are_busy(b->host->workers, WORKER_JOIN))
                 b->host->backend.ops->tidy(&b->host->backend);
 }
 

@@ -532,7 +532,8 @@ static void instance_begin(Binder *b, Instance *i, uint64_t now_usec) {
         in = (StepInput){ .placement = &i->binding.placement,
                           .backend = instance_backend(i, &b->host->backend),
                           .can_enforce = true,
-                          .cpus_applied = binding_cpus_applied(i) };
+                          .cpus_applied =
+                                  binding_cpus_applied(i) && i->binding.join_deadline_usec == 0 };
         if (binding_may_change(b, i) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
             !unresponsive_refuses(b, i, now_usec))
                 (void)bind_carry_out(b, i, &blind, now_usec);

@@ -107,6 +107,28 @@ static int make_group(const ProcHandle *process, const char *instance, void *use
                                           : worker_remove_groups(workers, &b->host->sysroot));
 }
 
+static int join_group(const Member *member, const char *instance, const CpuSet *cpus,
+                      void *userdata) {
+        const Binder *b = userdata;
+        int r = worker_join_group(b->host->workers, member, instance, cpus);
+
+        return r >= 0 || r == -EAGAIN ? -EALREADY : as_error_of_writer(r);
+}
+
+static void on_joined(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+        Binder *b = userdata;
+        Backend *backend = &b->host->backend;
+        const uint64_t reuses = backend->n_pid_reuses;
+        size_t index;
+        Instance *i = registry_find_pid(b->registry, process->pid, &index);
+        int refused,
+                r = worker_take_joined(b->host->workers, process, &backend->n_pid_reuses, &refused);
+
+        backend_note_refusal(backend, refused);
+        if (i)
+                bind_joined(b, i, as_error_of_writer(r), reuses);
+}
+
 int unresponsive_start(Binder *b, const char *program) {
         static const WorkerJob asked[] = { WORKER_PROBE, WORKER_HUGE, WORKER_MOVE, WORKER_SWEEP,
                                            WORKER_ONCE };
@@ -116,9 +138,11 @@ int unresponsive_start(Binder *b, const char *program) {
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(asked); i++)
                 workers_on_answer(b->host->workers, asked[i], on_answer, b);
+        workers_on_answer(b->host->workers, WORKER_JOIN, on_joined, b);
         b->host->backend.write_mems = write_mems;
         b->host->backend.write_group = write_group;
         b->host->backend.make_group = make_group;
+        b->host->backend.join_group = join_group;
         b->host->backend.write_userdata = b;
         return 0;
 }
@@ -145,6 +169,8 @@ bool unresponsive_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
 
         if (instance_backend(i, &b->host->backend) == BACKEND_AFFINITY)
                 return false;
+        if (bind_awaits_group(b, i, now_usec))
+                return true;
         r = worker_probe_members(b->host->workers, &members);
         again = i->binding.at_worker;
         i->binding.at_worker = r == -EAGAIN;

@@ -111,6 +111,14 @@ void bind_note_latency(const Binder *b, Instance *instance, uint64_t now_usec);
  * cannot be bound, or where a backend binds it that leaves threads alone. */
 void bind_check_start(const Binder *b, Instance *instance);
 
+/* A worker has put one of its processes into its group, or could not. `pid_reuses`: how many cases
+ * were known before. */
+void bind_joined(const Binder *b, Instance *instance, int error, uint64_t pid_reuses);
+
+/* Does a worker still do that? The instance is due then when the worker should have answered; one
+ * that is late is a failure. */
+bool bind_awaits_group(const Binder *b, Instance *instance, uint64_t now_usec);
+
 /* Carries out a step that sets CPUs or memory nodes. True: the step is complete, reconcile again at
  * once. False: an answer will come, or the step failed and is retried later. */
 bool bind_carry_out(const Binder *b, Instance *instance, const Step *step, uint64_t now_usec);

@@ -285,6 +285,8 @@ typedef struct InstanceBinding {
         unsigned execs;        /* programs that the current process has executed during the pass */
         KernelMoves kernel;    /* calls of migrate_pages(2), made before the pass */
         bool at_worker;        /* a worker has the next piece; `due_usec` is when to poll it */
+        uint64_t join_deadline_usec; /* cgroup1: a worker has until then to put it into its group,
+                                      * and the call is to be repeated; 0: it is complete */
         size_t sweep_node, sweep_process; /* position of a sweep */
         Rate rate;
         uint64_t pull_peak_bytes_per_sec; /* the highest since the guard read the nodes last */
