@@ -193,6 +193,53 @@ HOST_TEST(writes_are_handed_on) {
                                      "cgroup.procs ");
 }
 
+typedef struct Worker {
+        unsigned n_asked;
+        int answer;
+} Worker;
+
+static int join_group(const Member *member, const char *instance, _unused_ const CpuSet *cpus,
+                      void *userdata) {
+        Worker *w = userdata;
+
+        assert_true(member->handle->pid > 0);
+        assert_true(strncmp(instance, "test-", 5) == 0);
+        w->n_asked++;
+        return w->answer;
+}
+
+/* Its threads have the CPUs at once, a worker puts it into its group, and the kernel says when that
+ * is done: not a former answer. */
+HOST_TEST(group_is_joined_by_a_worker) {
+        Worker w = { .answer = -EALREADY };
+        Backend own; /* the worker's */
+
+        h->backend.join_group = join_group;
+        h->backend.write_userdata = &w;
+        assert_int_equal(set_cpus(h, &h->one), -EALREADY);
+        assert_cpus(h, &h->one);
+        assert_int_equal(set_cpus(h, &h->one), -EALREADY);
+        backend_init(&own, &h->sysroot, NULL);
+        assert_int_equal(cgroup1_join(&own, h->name, &h->one, &h->handle), 0);
+        assert_int_equal(w.n_asked, 2);
+        assert_int_equal(set_cpus(h, &h->one), 1);
+        assert_int_equal(w.n_asked, 2);
+        /* Out of the group again, which still has the CPUs. */
+        assert_int_equal(cgroup_write(h->backend.own_fd, "cgroup.procs", fmt("%d", h->handle.pid)),
+                         0);
+        assert_int_equal(set_cpus(h, &h->one), -EALREADY);
+        assert_int_equal(cgroup1_join(&own, h->name, &h->one, &h->handle), 0);
+        assert_int_equal(set_cpus(h, &h->one), 1);
+        /* Other CPUs are the group's to be given. */
+        assert_int_equal(set_cpus(h, &h->all), -EALREADY);
+        w.answer = -ETIMEDOUT;
+        assert_int_equal(set_cpus(h, &h->all), -ETIMEDOUT);
+        assert_int_equal(cgroup1_join(&own, h->name, &h->all, &h->handle), 0);
+        assert_int_equal(set_cpus(h, &h->all), 1);
+        assert_int_equal(w.n_asked, 5);
+        backend_done(&own);
+}
+
 /* Another manager's directory, with one CPU. */
 static void enter_foreign(Host *h, const char *dir) {
         char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX], pid[16];
