@@ -130,6 +130,7 @@ static inline bool id_view_has(IdView set, uint32_t id) {
         return id / 64 < set.n_words && (set.words[id / 64] >> (id % 64) & 1);
 }
 
+/* These three also of views of different width. */
 bool id_view_equal(IdView a, IdView b);
 bool id_view_is_subset(IdView inner, IdView outer);
 bool id_view_intersects(IdView a, IdView b);

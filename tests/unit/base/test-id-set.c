@@ -1,6 +1,7 @@
 /* Sets of ids: the list form and the mask in both directions, refusals, D-Bus bytes. */
 #include "../../support/test.h"
 
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
 
 static void assert_round_trip(const char *text, const char *expected) {
@@ -99,6 +100,39 @@ TEST(questions) {
         assert_int_equal(id_set_count(&a), 3);
         id_set_intersect(&a, &c);
         assert_true(id_set_is_empty(&a));
+}
+
+/* Sets of different types: what one of them cannot hold, it does not have. */
+TEST(questions_to_different_widths) {
+        static const struct {
+                const char *nodes, *cpus;
+                bool equal, nodes_in_cpus, cpus_in_nodes, common;
+        } rows[] = {
+                { "", "", true, true, true, false },
+                { "5,1023", "5,1023", true, true, true, true },
+                { "5", "5,1024", false, true, false, true },
+                { "5", "8191", false, false, false, false },
+                { "5,6", "5", false, false, true, true },
+        };
+        struct {
+                NodeSet nodes;
+                uint64_t after[CPU_SET_MAX / 64]; /* what is behind it is no part of it */
+        } x;
+        CpuSet cpus;
+
+        memset(x.after, 0xff, sizeof(x.after));
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                assert_int_equal(id_set_parse_list(rows[i].nodes, &x.nodes), 0);
+                assert_int_equal(id_set_parse_list(rows[i].cpus, &cpus), 0);
+                const IdView n = ID_VIEW(&x.nodes), c = ID_VIEW(&cpus);
+
+                assert_int_equal(id_view_equal(n, c), rows[i].equal);
+                assert_int_equal(id_view_equal(c, n), rows[i].equal);
+                assert_int_equal(id_view_is_subset(n, c), rows[i].nodes_in_cpus);
+                assert_int_equal(id_view_is_subset(c, n), rows[i].cpus_in_nodes);
+                assert_int_equal(id_view_intersects(n, c), rows[i].common);
+                assert_int_equal(id_view_intersects(c, n), rows[i].common);
+        }
 }
 
 TEST(bytes) {
