@@ -1,153 +1,348 @@
-/* The daemon on a machine of four nodes whose meminfo the test writes, and a backend that only
- * notes; for tests of the full-node guard. Time is the test's too. */
+/* The daemon's own binding on a machine of four nodes, for tests of the full-node guard: services
+ * are brought to their nodes by the reconciler, and then what is free there changes as the test
+ * says. The kernel is the files of a folder, and shows at once what the backend asks for; what
+ * processes hold, what the mover does and time are the test's. */
 #pragma once
 
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "../change/set-before.h"
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/registry/registry.h"
+#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/plan/guard.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/worker.h"
 
 #define SEC(n) ((uint64_t)(n)*1000000)
 #define MIB(n) ((uint64_t)(n) << 20)
+#define ALL_NODES "0-3"
 
-enum { NODES = 4 };
+enum { NODES = 4, SERVICES = 8 };
 
-/* What the backend was asked for last, and how it answers. */
 static struct {
+        FakeTree tree;
+        uint64_t now;
         unsigned n_widened, n_set;
-        NodeSet widened, set;
-        NodeSet forbidden;
-        int error;
-} seen;
+        NodeSet forbidden; /* what no group of a service may have */
+        int error;         /* of the next widenings */
+        bool deaf;         /* what the backend asks for does not show */
+        NodeSet admins;    /* what the admin has set on each unit */
+        bool mover_works;  /* else the worker has not answered yet */
+        unsigned n_moves;
+} kernel;
 
-static inline int fake_widen(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
-        (void)backend;
-        (void)target;
-        if (id_set_intersects(mems, &seen.forbidden))
-                return -ENODEV;
-        if (seen.error < 0)
-                return seen.error;
-        seen.n_widened++;
-        seen.widened = *mems;
-        return 0;
+uint64_t __wrap_clock_monotonic_usec(void);
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return kernel.now;
 }
 
-static inline int fake_set(Backend *backend, const BackendTarget *target, const NodeSet *set,
-                           BackendCall *call) {
-        (void)backend;
-        (void)target;
-        (void)call;
-        seen.n_set++;
-        seen.set = *set;
+/* --- the kernel, and the backend that asks it --- */
+
+static inline void service_show(const char *unit, const char *file, IdView set) {
+        char list[ID_SET_LIST_MAX];
+
+        (void)id_view_render_list(set, list, sizeof(list));
+        fake_write(&kernel.tree, fmt("sys/fs/cgroup/system.slice/%s/%s", unit, file),
+                   fmt("%s\n", list));
+}
+
+static inline void kernel_show_mems(const char *unit, const NodeSet *mems) {
+        service_show(unit, "cpuset.mems.effective", ID_VIEW(mems));
+}
+
+/* Megabytes of anonymous memory on each node. */
+static inline void kernel_hold(const char *unit, const uint64_t mib[static NODES]) {
+        fake_write(&kernel.tree, fmt("sys/fs/cgroup/system.slice/%s/memory.numa_stat", unit),
+                   fmt("anon N0=%ju N1=%ju N2=%ju N3=%ju\nfile N0=0 N1=0 N2=0 N3=0\n",
+                       (uintmax_t)MIB(mib[0]), (uintmax_t)MIB(mib[1]), (uintmax_t)MIB(mib[2]),
+                       (uintmax_t)MIB(mib[3])));
+}
+
+static inline int fake_set_cpus(_unused_ Backend *backend, const BackendTarget *target,
+                                const CpuSet *cpus, _unused_ BackendCall *call) {
+        char list[ID_SET_LIST_MAX];
+
+        service_show(target->unit, "cpuset.cpus.effective", ID_VIEW(cpus));
+        (void)id_set_render_list(cpus, list, sizeof(list));
+        for (size_t k = 0; k < target->n_members; k++) {
+                const pid_t pid = target->members[k].process.id.pid;
+
+                fake_status_file(&kernel.tree, fmt("proc/%d/task/%d", pid, pid), list);
+        }
         return 1;
 }
 
-static inline int fake_note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                            BackendCall *call) {
-        (void)backend;
-        (void)target;
-        (void)call;
+/* The kernel shows no node without memory. */
+static inline int fake_set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
+                                _unused_ BackendCall *call) {
+        const NodeSet shown = id_set_and(mems, &backend->all_nodes);
+
+        kernel.n_set++;
+        if (!kernel.deaf)
+                kernel_show_mems(target->unit, &shown);
+        return 1;
+}
+
+static inline int fake_note(_unused_ Backend *backend, _unused_ const BackendTarget *target,
+                            BackendNote *note, _unused_ BackendCall *call) {
+        IdSet before;
+
+        if (note->record->mems.noted)
+                return 1;
+        id_set_convert(&kernel.admins, &before);
+        set_before(&note->record->cpus, id_set(""));
+        set_before(&note->record->mems, before);
         note->record->cpus.noted = note->record->mems.noted = true;
         return 1;
 }
 
-static const BackendOps fake_ops = {
+/* -EINPROGRESS: the kernel shows it, and the writer has not come back. */
+static inline int fake_widen(_unused_ Backend *backend, const BackendTarget *target,
+                             const NodeSet *mems) {
+        if (id_set_intersects(mems, &kernel.forbidden))
+                return -ENODEV;
+        if (kernel.error < 0 && kernel.error != -EINPROGRESS)
+                return kernel.error;
+        kernel.n_widened++;
+        kernel_show_mems(target->unit, mems);
+        return kernel.error;
+}
+
+static const BackendOps fake_systemd = {
         .name = "fake",
-        .kind = BACKEND_CGROUP1,
-        .set_mems = fake_set,
+        .kind = BACKEND_SYSTEMD,
+        .set_cpus = fake_set_cpus,
+        .set_mems = fake_set_mems,
         .note = fake_note,
         .widen_mems = fake_widen,
 };
 
+/* The same without a cpuset. */
+static const BackendOps fake_affinity = {
+        .name = "fake", .kind = BACKEND_AFFINITY, .set_cpus = fake_set_cpus, .note = fake_note
+};
+
+static const BackendOps *const fake_backends[] = {
+        [BACKEND_SYSTEMD] = &fake_systemd, [BACKEND_AFFINITY] = &fake_affinity
+};
+
+int __wrap_worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
+                       const NodeSet *nodes, const CpuSet *cpus, MoverCounters *counters,
+                       uint64_t *ret_bytes);
+int __wrap_worker_move(_unused_ Workers *workers, const ProcHandle *handle,
+                       _unused_ const WorkerMove *move, const NodeSet *nodes,
+                       _unused_ const CpuSet *cpus, MoverCounters *counters, uint64_t *ret_bytes) {
+        uint64_t home[NODES] = { 0 };
+
+        kernel.n_moves++;
+        *ret_bytes = 0;
+        if (!kernel.mover_works)
+                return -EAGAIN;
+        home[id_set_next(nodes, 0)] = 1;
+        kernel_hold(fmt("%d.service", handle->pid), home);
+        counters->found_bytes += MIB(1);
+        counters->moved_bytes += MIB(1);
+        return 0;
+}
+
+/* All of them answer. */
+int __wrap_worker_probe_members(Workers *workers, const Members *members);
+int __wrap_worker_probe_members(_unused_ Workers *workers, _unused_ const Members *members) {
+        return 0;
+}
+
+/* --- the daemon --- */
+
 typedef struct TestHost {
-        FakeTree tree;
         Args args;
         Node nodes[NODES];
         uint16_t distances[NODES * NODES];
-        uint64_t watermarks[NODES];
-        PolicyCounters counters[1];
-        Policy policy;
+        uint64_t watermarks[NODES], left[NODES];
+        PolicyCounters counters[SERVICES];
+        uint64_t rate_bytes_per_sec; /* of the mover, by each policy */
+        Policy policies[SERVICES];
         Rooms rooms;
 } TestHost;
 
-static inline void set_memory(TestHost *h, unsigned node, unsigned free_mib,
-                              unsigned inactive_mib) {
-        rooms_set_memory(&h->tree, node, free_mib, inactive_mib);
+static inline void set_memory(unsigned node, unsigned free_mib, unsigned inactive_mib) {
+        rooms_set_memory(&kernel.tree, node, free_mib, inactive_mib);
 }
 
-static inline void host_init(TestHost *h) {
+static inline void no_bad_file(const char *name, int error, _unused_ void *userdata) {
+        fail_msg("%s: %d", name, error);
+}
+
+static inline void daemon_start(TestHost *h) {
         Rooms *m = &h->rooms;
 
-        memset(&seen, 0, sizeof(seen));
-        *h = (TestHost){ .policy = { .name = (char *)"ours" } };
-        fake_init(&h->tree);
-        for (uint32_t i = 0; i < NODES; i++) {
-                h->nodes[i] = (Node){ .id = i, .memory_bytes = MIB(1000) };
-                id_set_add(&h->nodes[i].cpus, i);
-                for (uint32_t k = 0; k < NODES; k++)
-                        h->distances[i * NODES + k] = (uint16_t)(10 + 2 * (i > k ? i - k : k - i));
-                set_memory(h, i, 800, 0);
-        }
         *m = (Rooms){
                 .host.args = &h->args,
-                .host.sysroot = h->tree.sysroot,
+                .host.sysroot = kernel.tree.sysroot,
                 .host.topology = { .nodes = h->nodes, .n_nodes = NODES, .distances = h->distances },
                 .host.high_watermark_bytes = h->watermarks,
-                .binding.policy_counters = h->counters,
-                .host.journal = { .max_priority = LOG_INFO },
-                .host.backend = { .ops = &fake_ops }
+                .host.policies = { .mode = ENFORCEMENT_ENFORCE, .policies = h->policies },
+                .host.policies_known = true,
+                .host.ready = true,
+                .host.journal = { .max_priority = LOG_WARNING },
+                .host.backend = { .ops = &fake_systemd,
+                                  .all = fake_backends,
+                                  .all_nodes = node_set(ALL_NODES) },
+                .placing.left_bytes = h->left,
+                .binding.policy_counters = h->counters
         };
         rooms_wire(m);
         m->host.sysroot.live = true;
-        assert_int_equal(undo_open(&m->undo.records, h->tree.fd), 0);
         assert_int_equal(sd_event_new(&m->host.event), 0);
+        assert_int_equal(undo_open(&m->undo.records, kernel.tree.fd), 0);
+        assert_int_equal(undo_load(&m->undo.records, no_bad_file, NULL), 0);
         assert_int_equal(guard_start(&m->binding), 0);
-        assert_non_null(m->binding.guard);
 }
 
-static inline void host_done(TestHost *h) {
+/* What it has bound stays so. */
+static inline void daemon_stop(TestHost *h) {
         Rooms *m = &h->rooms;
 
         rooms_free_instances(m);
         guard_stop(&m->binding);
+        undo_release_done(&m->undo);
         undo_done(&m->undo.records);
+        requests_done(&m->host.requests);
         sd_event_unref(m->host.event);
-        fake_done(&h->tree);
+}
+
+static inline void host_init(TestHost *h) {
+        memset(&kernel, 0, sizeof(kernel));
+        kernel.now = SEC(1000);
+        fake_init(&kernel.tree);
+        fake_write(&kernel.tree, "sys/fs/cgroup/cgroup.controllers", "cpuset memory\n");
+        *h = (TestHost){ .args = { .runtime_dir = "/test" }, .rate_bytes_per_sec = MIB(30) };
+        for (uint32_t i = 0; i < NODES; i++) {
+                h->nodes[i] = (Node){ .id = i, .package = i, .memory_bytes = MIB(1000) };
+                id_set_add(&h->nodes[i].cpus, i);
+                h->nodes[i].first_threads = h->nodes[i].cpus;
+                for (uint32_t k = 0; k < NODES; k++)
+                        h->distances[i * NODES + k] = (uint16_t)(10 + 2 * (i > k ? i - k : k - i));
+                set_memory(i, 800, 0);
+        }
+        daemon_start(h);
+}
+
+static inline void host_done(TestHost *h) {
+        daemon_stop(h);
+        fake_done(&kernel.tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
-/* An instance that is bound to these nodes, as observed. */
-static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {
-        Process process = { .id = { pid, 100 }, .exe = strdup("/x") };
-        Instance *i = rooms_add(&h->rooms, &h->policy, &process, NULL);
+static inline void reconcile_round(TestHost *h) {
+        for (unsigned n = 0; n < 20; n++)
+                reconcile_due(&h->rooms.binding, kernel.now);
+}
 
-        i->binding.placement = (Placement){ .nodes = node_set(nodes),
-                                            .memory = MEMORY_BIND,
-                                            .rate_bytes_per_sec = MIB(30),
-                                            .reason = "" };
-        i->binding.observed = (Binding){ .cpuset = true, .mems = node_set(nodes), .alone = true };
-        i->binding.due_usec = INSTANCE_NEVER;
-        guard_note(&h->rooms.binding, i);
+/* The guard reads the nodes, a second later than before, and what it makes due is done. Returns
+ * when it wants to read them again. */
+static inline uint64_t second(TestHost *h) {
+        uint64_t wait;
+
+        kernel.now += SEC(1);
+        wait = guard_tick(&h->rooms.binding, kernel.now);
+        reconcile_round(h);
+        return wait;
+}
+
+static inline void seconds(TestHost *h, unsigned n) {
+        for (unsigned k = 0; k < n; k++)
+                (void)second(h);
+}
+
+/* As a fresh reconcile of all instances observes it. */
+static inline void observe(TestHost *h) {
+        reconcile_all(&h->rooms.binding, kernel.now);
+        reconcile_round(h);
+}
+
+/* The service runs, on these nodes and their CPUs. */
+static inline void started(pid_t pid, const char *mems) {
+        const char *unit = fmt("%d.service", pid);
+        const NodeSet shown = node_set(mems);
+        const CpuSet cpus = cpu_set(mems);
+
+        fake_process(&kernel.tree, pid, 1, "/x", fmt("/system.slice/%s", unit), mems);
+        fake_write(&kernel.tree, fmt("sys/fs/cgroup/system.slice/%s/cgroup.procs", unit),
+                   fmt("%d\n", pid));
+        service_show(unit, "cpuset.cpus.effective", ID_VIEW(&cpus));
+        kernel_show_mems(unit, &shown);
+        kernel_hold(unit, (uint64_t[NODES]){ 0 });
+}
+
+/* The daemon sees a service that runs, whose policy gives it these nodes. */
+static inline Instance *seen(TestHost *h, pid_t pid, const char *nodes, MemoryMode memory) {
+        Rooms *m = &h->rooms;
+        const char *unit = fmt("%d.service", pid);
+        Process process = { .id = { .pid = pid },
+                            .exe = strdup("/x"),
+                            .cgroup = strdup(fmt("/system.slice/%s", unit)),
+                            .unit = strdup(unit) };
+        const size_t index = m->host.policies.n_policies++;
+        ProcHandle handle = PROC_HANDLE_NONE;
+        Instance *i;
+
+        assert_true(index < SERVICES);
+        m->host.backend.all_nodes = topology_memory_nodes(&m->host.topology);
+        h->policies[index] = (Policy){ .name = (char *)"ours",
+                                       .max_instances = 1,
+                                       .place = { .count = 1, .nodes = node_set(nodes) },
+                                       .rate_bytes_per_sec = h->rate_bytes_per_sec,
+                                       .memory = memory };
+        assert_int_equal(proc_open(&kernel.tree.sysroot, pid, &handle), 0);
+        process.id.start_ticks = handle.start_ticks;
+        i = rooms_add(m, &h->policies[index], &process, &handle);
+        i->policy_index = index;
+        undo_adopt(&m->undo, i);
+        binding_work(&m->binding, i, WORK_JOINED, kernel.now);
+        for (unsigned n = 0; n < 5; n++) { /* the plan for its means is made within that time */
+                reconcile_round(h);
+                kernel.now += SEC(1) / 10;
+        }
         return i;
 }
 
-/* As it is observed next: the kernel has applied what was asked for. */
-static inline void observe_applied(TestHost *h, Instance *i) {
-        i->binding.observed.mems = i->binding.placement.nodes;
-        id_set_union(&i->binding.observed.mems, &i->binding.guard.extra);
-        i->binding.due_usec = INSTANCE_NEVER;
-        guard_note(&h->rooms.binding, i);
+/* A service that is bound to these nodes, where nothing is short so far. */
+static inline Instance *serve(TestHost *h, pid_t pid, const char *nodes) {
+        started(pid, ALL_NODES);
+        return seen(h, pid, nodes, MEMORY_BIND);
 }
 
-static const BackendOps systemd_ops = {
-        .name = "fake",
-        .kind = BACKEND_SYSTEMD,
-        .set_mems = fake_set,
-        .note = fake_note,
-        .widen_mems = fake_widen,
-};
+/* --- what is there then --- */
+
+static inline void assert_mems(const Instance *i, const char *expected) {
+        char text[ID_SET_LIST_MAX];
+
+        assert_true(path_read(kernel.tree.fd, text, sizeof(text),
+                              "sys/fs/cgroup/system.slice/%s/cpuset.mems.effective", i->unit) >= 0);
+        assert_string_equal(text, expected);
+}
+
+static inline Verdict reported(const TestHost *h, const Instance *i) {
+        return reconcile_verdict(&h->rooms.binding, i);
+}
+
+static inline void assert_state(const TestHost *h, const Instance *i, InstanceState state,
+                                Reason code) {
+        const Verdict v = reported(h, i);
+
+        if (v.state != state || v.code != code)
+                fail_msg("%s, %s: %s", instance_state_to_string(v.state), reason_to_string(v.code),
+                         v.reason);
+}
+
+/* By all policies. */
+static inline unsigned n_counted(const TestHost *h) {
+        unsigned n = 0;
+
+        for (size_t k = 0; k < SERVICES; k++)
+                n += (unsigned)h->counters[k].memory_widenings;
+        return n;
+}
