@@ -1,5 +1,6 @@
 /* A host in a fake /proc and /sys, for tests that reconcile its interrupts: a card with two queues,
- * and an instance on its node. Time, events and systemd are the test's. */
+ * and an instance on its node. Time, events and systemd are the test's, and so is how the kernel
+ * answers to each setting. */
 #pragma once
 
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include "../world/fake-devices.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
+#include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/devices.h"
 
@@ -28,6 +30,16 @@ static struct {
         unsigned n_started;
         bool sent;
         size_t n_banned;
+        uint64_t timer_usec; /* when the daemon looks again by itself */
+
+        /* May replace the text that is written; negative errno: it is refused. NULL: all is
+         * written as it is. */
+        int (*answer)(const SettingKey *key, const char **text);
+        void (*on_read)(void); /* before the next read of a setting, once */
+        void (*on_written)(void);
+        unsigned n_calls, harm_at; /* the call that is harmed; 0: none */
+        int harm_error;            /* 0: the daemon dies there */
+        bool dead;
 } world;
 
 uint64_t __wrap_clock_monotonic_usec(void);
@@ -59,6 +71,68 @@ int __wrap_link_events_open(int *ret_fd) {
         *ret_fd = fds[0];
         world.link_peer = fds[1];
         return 0;
+}
+
+int __real_event_source_arm(sd_event_source *source, uint64_t usec);
+int __wrap_event_source_arm(sd_event_source *source, uint64_t usec);
+int __wrap_event_source_arm(sd_event_source *source, uint64_t usec) {
+        world.timer_usec = usec;
+        return __real_event_source_arm(source, usec);
+}
+
+/* --- the kernel's settings, and the folder of records --- */
+
+extern const SettingOps __real_SETTING_FILES, __wrap_SETTING_FILES;
+
+/* 0: the call is made. */
+static inline int harm(void) {
+        if (world.dead)
+                return -ESHUTDOWN;
+        if (++world.n_calls != world.harm_at)
+                return 0;
+        world.dead = world.harm_error == 0;
+        return world.dead ? -ESHUTDOWN : world.harm_error;
+}
+
+static inline int kernel_read(const Sysroot *sysroot, const SettingKey *key,
+                              char buffer[static SETTING_TEXT_MAX]) {
+        void (*on_read)(void) = world.on_read;
+        const int r = harm();
+
+        world.on_read = NULL;
+        if (on_read)
+                on_read();
+        return r < 0 ? r : __real_SETTING_FILES.read(sysroot, key, buffer);
+}
+
+static inline int kernel_write(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        int r = harm();
+
+        if (r >= 0 && world.answer)
+                r = world.answer(key, &text);
+        if (r >= 0)
+                r = __real_SETTING_FILES.write(sysroot, key, text);
+        if (world.on_written)
+                world.on_written();
+        return r;
+}
+
+const SettingOps __wrap_SETTING_FILES = { kernel_read, kernel_write };
+
+int __real_atomic_file_write(int dir_fd, const char *name, const char *data, size_t size,
+                             mode_t mode);
+int __wrap_atomic_file_write(int dir_fd, const char *name, const char *data, size_t size,
+                             mode_t mode);
+int __wrap_atomic_file_write(int dir_fd, const char *name, const char *data, size_t size,
+                             mode_t mode) {
+        const int r = harm();
+
+        return r < 0 ? r : __real_atomic_file_write(dir_fd, name, data, size, mode);
+}
+
+/* The sysctl wants a capability that the daemon does not have. */
+static inline int refuse_numa_balancing(const SettingKey *key, _unused_ const char **text) {
+        return key->kind == SETTING_NUMA_BALANCING ? -EPERM : 0;
 }
 
 /* --- systemd, and what irqbalance would be sent --- */
@@ -169,7 +243,7 @@ static inline void host_init(TestHost *h) {
         memset(&world, 0, sizeof(world));
         world.now = 1000000000 * SECOND; /* the real one is far from it, so that no timer fires */
         world.link_peer = -EBADF;
-        *h = (TestHost){ .args = { .runtime_dir = (char *)"/run", .once = true },
+        *h = (TestHost){ .args = { .runtime_dir = (char *)"/run" },
                          .irq = { .steer = STEER_AWAY, .irqbalance = IRQBALANCE_IGNORE },
                          .policy = { .name = (char *)"p" } };
         fake_init(&h->tree);
@@ -194,6 +268,7 @@ static inline void host_init(TestHost *h) {
         card(h);
         undo_init(&h->m.undo.records, &h->tree.sysroot);
         assert_int_equal(undo_open(&h->m.undo.records, h->tree.fd), 0);
+        assert_int_equal(sd_event_new(&h->m.host.event), 0);
 }
 
 static inline void no_bad_file(const char *name, int error, void *userdata) {
@@ -212,6 +287,7 @@ static inline void start(TestHost *h) {
                 assert_int_equal(undo_open(records, h->tree.fd), 0);
                 assert_int_equal(undo_load(records, no_bad_file, NULL), 0);
         }
+        closep(&world.link_peer);
         assert_int_equal(
                 irq_start(&h->m.host, &h->m.registry, &h->m.placing, &h->m.undo, &h->interrupts),
                 0);
@@ -268,7 +344,35 @@ static inline bool has_record(const TestHost *h) {
         return faccessat(h->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0) == 0;
 }
 
+/* As it is published; of the one device. */
+typedef struct Published {
+        size_t n_devices;
+        uint64_t vectors[N_IRQ_STATES];
+        char reason[32];
+        uint64_t n_writes, n_repairs, undo_settings;
+} Published;
+
+static inline Published published(const TestHost *h) {
+        Published p = { 0 };
+        IrqInfo info;
+
+        assert_int_equal(irq_report_fill(h->interrupts, &info), 0);
+        p = (Published){ .n_devices = info.n_devices,
+                         .n_writes = info.n_writes,
+                         .n_repairs = info.n_repairs,
+                         .undo_settings = info.undo_settings };
+        if (info.n_devices > 0) {
+                memcpy(p.vectors, info.devices[0].vectors, sizeof(p.vectors));
+                (void)snprintf(p.reason, sizeof(p.reason), "%s", info.devices[0].reason_id);
+        }
+        free((void *)info.devices);
+        free((void *)info.landed);
+        return p;
+}
+
 static inline uint64_t vectors(const TestHost *h, IrqState state) {
-        assert_int_equal(h->interrupts->n_devices, 1);
-        return h->interrupts->devices[0].vectors[state];
+        const Published p = published(h);
+
+        assert_int_equal(p.n_devices, 1);
+        return p.vectors[state];
 }

@@ -1,9 +1,11 @@
 /* Interrupts come back to where they were, whatever has happened since: no policy names the device
- * any more, a card has another name, nothing can be read,
- * or the daemon ends in the middle of it. */
+ * any more, a card has another name, nothing can be read, a call fails, or the daemon ends in the
+ * middle of it. */
 #include <sys/resource.h>
 
 #include "irq-host.h"
+
+#include "capture.h"
 
 #define DISK "0000:00:05.0"
 
@@ -41,36 +43,46 @@ TEST(address_goes_from_policy) {
                         reconcile_after(&h, SECOND);
                 assert_steered(&h);
                 assert_mask(&h, 200, "2-3");
-                assert_int_equal(h.m.undo.records.host.n_settings, 5);
+                assert_int_equal(published(&h).undo_settings, 5);
         }
 }
 
-static int write_but_200(const Sysroot *sysroot, const SettingKey *key, const char *text) {
-        return key->kind == SETTING_VECTOR && key->number == 200
-                       ? -EINVAL
-                       : SETTING_FILES.write(sysroot, key, text);
+static int refuse_200(const SettingKey *key, _unused_ const char **text) {
+        return key->kind == SETTING_VECTOR && key->number == 200 ? -EINVAL : 0;
+}
+
+static int show_another_of_200(const SettingKey *key, const char **text) {
+        if (key->kind == SETTING_VECTOR && key->number == 200)
+                *text = "1";
+        return 0;
 }
 
 /* It is not among the devices any more, and remembered all the same. */
 TEST(address_goes_and_the_kernel_refuses) {
-        static const SettingKey key = { SETTING_VECTOR, DISK, 200 };
-        SettingOps ops = SETTING_FILES;
-        _cleanup_host_ TestHost h;
-        uint64_t writes;
+        static int (*const answers[])(const SettingKey *, const char **) = { refuse_200,
+                                                                             show_another_of_200 };
 
-        steer_disk(&h);
-        ops.write = write_but_200;
-        h.interrupts->ops = &ops;
-        word_list_done(&h.irq.pci);
-        writes = h.interrupts->n_writes;
-        for (unsigned i = 0; i < 4; i++)
-                reconcile_after(&h, SECOND);
-        assert_int_equal(h.interrupts->n_writes, writes + 1); /* the next after five seconds */
-        assert_true(irq_setting_find(h.interrupts, &key)->logged);
-        h.interrupts->ops = &SETTING_FILES;
-        reconcile_after(&h, 10 * SECOND);
-        assert_mask(&h, 200, "2-3");
-        assert_int_equal(h.m.undo.records.host.n_settings, 5);
+        for (size_t k = 0; k < ELEMENTSOF(answers); k++) {
+                _cleanup_host_ TestHost h;
+                uint64_t writes;
+                Capture c;
+
+                steer_disk(&h);
+                world.answer = answers[k];
+                h.m.host.journal.max_priority = LOG_WARNING;
+                word_list_done(&h.irq.pci);
+                writes = published(&h).n_writes;
+                CAPTURE_STDERR(&c, reconcile_after(&h, SECOND));
+                assert_contains(c.text, "interrupt 200 cannot be set");
+                for (unsigned i = 0; i < 3; i++)
+                        reconcile_after(&h, SECOND);
+                /* The next after five seconds. */
+                assert_int_equal(published(&h).n_writes, writes + 1);
+                world.answer = NULL;
+                reconcile_after(&h, 10 * SECOND);
+                assert_mask(&h, 200, "2-3");
+                assert_int_equal(published(&h).undo_settings, 5);
+        }
 }
 
 /* The number is another device's by now: it keeps its mask. */
@@ -83,7 +95,7 @@ TEST(address_is_gone) {
         word_list_done(&h.irq.pci);
         reconcile_after(&h, SECOND);
         assert_mask(&h, 200, "1");
-        assert_int_equal(h.m.undo.records.host.n_settings, 5);
+        assert_int_equal(published(&h).undo_settings, 5);
 }
 
 /* --- another name --- */
@@ -115,7 +127,7 @@ TEST(renamed) {
                         assert_int_equal(word_list_add(&h.irq.net, "lan*"), 0);
                 reconcile_after(&h, SECOND);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", matched ? mask : "00000000");
-                assert_int_equal(h.interrupts->n_repairs, 0);
+                assert_int_equal(published(&h).n_repairs, 0);
                 assert_int_equal(has_record(&h), matched);
                 (void)irq_stop(h.interrupts, true);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
@@ -125,13 +137,20 @@ TEST(renamed) {
         }
 }
 
+static const TestHost *harmed;
+
+static void rename_now(void) {
+        rename_card(harmed, "eth0", "lan0");
+}
+
 /* While interrupts are read: the list of devices has the former name. */
 HOST_TEST(renamed_meanwhile) {
-        const IrqDesiredList none = { 0 };
-
         start(h);
-        rename_card(h, "eth0", "lan0");
-        irq_give_back(h->interrupts, &h->interrupts->last, &none, false);
+        h->m.host.policies.n_irqs = 0;
+        harmed = h;
+        world.on_read = rename_now;
+        reconcile_after(h, SECOND);
+        assert_null(world.on_read);
         assert_file(h, QUEUES "tx-0/xps_cpus", "00000000");
         assert_file(h, QUEUES "tx-1/xps_cpus", "00000000");
         assert_false(has_record(h));
@@ -176,6 +195,23 @@ HOST_TEST(name_is_taken) {
         assert_false(has_record(h));
 }
 
+/* A card that has come since, of the same name: what it had itself is what it gets back. */
+HOST_TEST(another_card_of_that_name) {
+        start(h);
+        fake_remove(&h->tree, "sys/devices/pci0000:00/" PCI);
+        fake_remove(&h->tree, "sys/class/net/eth0");
+        fake_remove(&h->tree, "sys/bus/pci/devices/" PCI);
+        card(h);
+        fake_device_file(&h->tree, ETH0, "ifindex", "4\n");
+        fake_device_file(&h->tree, ETH0, "queues/tx-0/xps_cpus", "0000000f\n");
+        reconcile_after(h, SECOND);
+        assert_steered(h);
+        (void)irq_stop(h->interrupts, true);
+        assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "0000000f");
+        assert_file(h, "sys/devices/" ETH0 "/queues/tx-1/xps_cpus", "00000000");
+        assert_false(has_record(h));
+}
+
 /* --- nothing can be read --- */
 
 /* As if there were no device at all: that is no reason to forget what is to be given back. */
@@ -189,11 +225,9 @@ HOST_TEST(no_descriptor) {
         for (unsigned i = 0; i < 3; i++)
                 reconcile_after(h, 3 * SECOND);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-        assert_true(h->interrupts->load_failed);
-        assert_int_equal(h->interrupts->n_writes, 5);
-        assert_int_equal(h->m.undo.records.host.n_settings, 5);
+        assert_int_equal(published(h).n_writes, 5);
+        assert_int_equal(published(h).undo_settings, 5);
         reconcile_after(h, 3 * SECOND);
-        assert_false(h->interrupts->load_failed);
         assert_steered(h);
         (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
@@ -202,45 +236,31 @@ HOST_TEST(no_descriptor) {
 /* --- the end of the daemon --- */
 
 /* Another mask than was written shows, so that it counts as failed and is tried again later. */
-static int write_another(const Sysroot *sysroot, const SettingKey *key, const char *text) {
-        return SETTING_FILES.write(
-                sysroot, key,
-                key->kind == SETTING_XPS && strcmp(text, "00000000") != 0 ? "00000008" : text);
+static int show_another(const SettingKey *key, const char **text) {
+        if (key->kind == SETTING_XPS && strcmp(*text, "00000000") != 0)
+                *text = "00000008";
+        return 0;
 }
 
 /* There is no later. */
 HOST_TEST(end_waits_for_no_pause) {
-        SettingOps ops = SETTING_FILES;
-
-        h->m.host.policies.n_irqs = 0;
+        world.answer = show_another;
         start(h);
-        ops.write = write_another;
-        h->interrupts->ops = &ops;
-        h->m.host.policies.n_irqs = 1;
-        reconcile_after(h, SECOND);
         assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
         (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
         assert_false(has_record(h));
 }
 
-static int write_without_right(const Sysroot *sysroot, const SettingKey *key, const char *text) {
-        return key->kind == SETTING_NUMA_BALANCING ? -EPERM
-                                                   : SETTING_FILES.write(sysroot, key, text);
-}
-
 /* A unit of ours sets the sysctl: the loop goes on meanwhile, but not for ever. */
 TEST(end_waits_in_the_loop) {
         for (unsigned in_time = 0; in_time < 2; in_time++) {
-                SettingOps ops = SETTING_FILES;
                 _cleanup_host_ TestHost h;
 
                 host_init(&h);
-                assert_int_equal(sd_event_new(&h.m.host.event), 0);
                 h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
                 start(&h);
-                ops.write = write_without_right;
-                h.interrupts->ops = &ops;
+                world.answer = refuse_numa_balancing;
                 assert_true(irq_stop(h.interrupts, true));
                 assert_string_equal(world.unit, "tidbnumad-numa-balancing@1.service");
                 assert_mask(&h, 100, "2");
@@ -285,14 +305,111 @@ HOST_TEST(end_without_devices) {
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         start(h);
         reconcile_after(h, SECOND);
-        n = h->m.undo.records.host.n_settings;
+        n = published(h).undo_settings;
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
         none = limit;
         none.rlim_cur = 0;
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         (void)irq_stop(h->interrupts, true);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-        assert_int_equal(h->m.undo.records.host.n_settings, n);
+        assert_int_equal(published(h).undo_settings, n);
         (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
+}
+
+/* The next daemon finds it all as it is to be, and what differs from then on is others' doing. */
+HOST_TEST(taken_over) {
+        start(h);
+        h->interrupts = irq_free(h->interrupts);
+        start(h);
+        reconcile_after(h, SECOND);
+        assert_int_equal(published(h).n_writes, 0);
+        write_mask(h, 100, "2\n");
+        reconcile_after(h, SECOND);
+        assert_int_equal(published(h).n_repairs, 1);
+        assert_steered(h);
+        (void)irq_stop(h->interrupts, true);
+        assert_untouched(h);
+        assert_false(has_record(h));
+}
+
+/* --- each call fails, or the daemon dies there --- */
+
+/* What the next daemon would know, if this one ended now: of all that is not as it was, how it was.
+ */
+static void assert_recorded(void) {
+        static const struct {
+                SettingKey key;
+                const char *before;
+        } settings[] = {
+                { { SETTING_VECTOR, PCI, 42 }, "0-3" },
+                { { SETTING_VECTOR, PCI, 100 }, "2" },
+                { { SETTING_VECTOR, PCI, 101 }, "3" },
+                { { SETTING_XPS, "eth0", 0, 3 }, "00000000" },
+                { { SETTING_XPS, "eth0", 1, 3 }, "00000000" },
+                { { SETTING_RPS, "eth0", 0, 3 }, "00000000" },
+                { { SETTING_RPS, "eth0", 1, 3 }, "00000000" },
+                { { SETTING_NUMA_BALANCING, "", 0 }, "1" },
+        };
+        _cleanup_(undo_done) Undo read;
+        char now[SETTING_TEXT_MAX];
+
+        undo_init(&read, &harmed->tree.sysroot);
+        assert_int_equal(undo_open(&read, harmed->tree.fd), 0);
+        assert_int_equal(undo_load(&read, no_bad_file, NULL), 0);
+        for (size_t i = 0; i < ELEMENTSOF(settings); i++) {
+                const UndoSetting *entry = undo_record_find_setting(&read.host, &settings[i].key);
+
+                assert_int_equal(
+                        __real_SETTING_FILES.read(&harmed->tree.sysroot, &settings[i].key, now), 0);
+                if (strcmp(now, settings[i].before) == 0)
+                        continue;
+                assert_non_null(entry);
+                assert_string_equal(entry->before, settings[i].before);
+        }
+}
+
+/* A life of the daemon, and the next one, for which nothing is wanted. Returns how many calls the
+ * first one has made. */
+static unsigned live_twice(unsigned harm_at, int error) {
+        _cleanup_host_ TestHost h;
+        unsigned n;
+
+        host_init(&h);
+        harmed = &h;
+        world.on_written = assert_recorded;
+        world.harm_at = harm_at;
+        world.harm_error = error;
+        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h.irq.rps = RPS_ON;
+        start(&h);
+        reconcile_after(&h, 3 * SECOND);
+        if (harm_at == 0) {
+                assert_steered(&h);
+                assert_int_equal(published(&h).undo_settings, 8);
+        }
+        if (!world.dead)
+                (void)irq_stop(h.interrupts, true);
+        n = world.n_calls;
+        h.interrupts = irq_free(h.interrupts);
+        assert_recorded();
+        world.harm_at = 0;
+        world.dead = false;
+        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
+        h.m.host.policies.n_irqs = 0;
+        start(&h);
+        assert_untouched(&h);
+        assert_file(&h, "sys/devices/" ETH0 "/queues/rx-0/rps_cpus", "00000000");
+        assert_false(has_record(&h));
+        return n;
+}
+
+TEST(each_call_fails) {
+        static const int errors[] = { 0, -EPERM, -EIO, -ENOSPC, -EINVAL, -ENOMEM };
+        const unsigned n = live_twice(0, 0);
+
+        assert_true(n > 40); /* eight settings and their record: written, compared, written back */
+        for (size_t e = 0; e < ELEMENTSOF(errors); e++)
+                for (unsigned at = 1; at <= n; at++)
+                        (void)live_twice(at, errors[e]);
 }

@@ -1,6 +1,8 @@
 /* Looks at interrupts: what they put on, what they give back, and what they tell. */
 #include "irq-host.h"
 
+#include "capture.h"
+
 /* --- putting on and giving back --- */
 
 HOST_TEST(steers_then_is_quiet) {
@@ -9,12 +11,12 @@ HOST_TEST(steers_then_is_quiet) {
         start(h);
         assert_steered(h);
         assert_true(has_record(h));
-        writes = h->interrupts->n_writes;
+        writes = published(h).n_writes;
         assert_int_equal(writes, 5); /* three vectors, two queues */
         for (unsigned i = 0; i < 20; i++)
                 reconcile_after(h, 3 * SECOND);
-        assert_int_equal(h->interrupts->n_writes, writes);
-        assert_int_equal(h->interrupts->n_repairs, 0);
+        assert_int_equal(published(h).n_writes, writes);
+        assert_int_equal(published(h).n_repairs, 0);
         assert_int_equal(vectors(h, IRQ_STATE_STEERED), 3);
         (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
@@ -33,7 +35,7 @@ TEST(changes_nothing) {
                 start(&h);
                 reconcile_after(&h, 3 * SECOND);
                 assert_untouched(&h);
-                assert_int_equal(h.interrupts->n_writes, 0);
+                assert_int_equal(published(&h).n_writes, 0);
                 assert_false(has_record(&h));
                 assert_int_equal(vectors(&h, IRQ_STATE_LEFT), 3); /* it is logged all the same */
         }
@@ -87,7 +89,7 @@ HOST_TEST(released_by_name) {
         reconcile_after(h, SECOND);
         assert_mask(h, 100, "2");
         assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
-        assert_int_equal(h->interrupts->devices[0].reason, IRQ_REASON_RELEASED);
+        assert_string_equal(published(h).reason, irq_reason_to_id(IRQ_REASON_RELEASED));
         assert_true(world.sent);
         assert_int_equal(world.n_banned, 0);
         assert_file(h, "proc/sys/kernel/numa_balancing", "0");
@@ -124,20 +126,15 @@ TEST(numa_balancing) {
         }
 }
 
-static int write_without_right(const Sysroot *sysroot, const SettingKey *key, const char *text) {
-        return key->kind == SETTING_NUMA_BALANCING ? -EPERM
-                                                   : SETTING_FILES.write(sysroot, key, text);
-}
-
-/* The sysctl wants a capability that the daemon does not have: a unit of ours sets it, and has done
- * it by a later look. */
-HOST_TEST(numa_balancing_by_unit) {
-        SettingOps ops = SETTING_FILES;
-
+static void start_without_right(TestHost *h) {
+        world.answer = refuse_numa_balancing;
         h->m.host.policies.n_irqs = 0;
         start(h);
-        ops.write = write_without_right;
-        h->interrupts->ops = &ops;
+}
+
+/* A unit of ours sets it, and has done it by a later look. */
+HOST_TEST(numa_balancing_by_unit) {
+        start_without_right(h);
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         reconcile_after(h, SECOND);
         assert_string_equal(world.unit, "tidbnumad-numa-balancing@0.service");
@@ -161,14 +158,10 @@ HOST_TEST(numa_balancing_by_unit) {
 /* It is unwanted again before its unit has come to it: as long as that may be, the record stays. */
 TEST(numa_balancing_unwanted_at_once) {
         for (unsigned comes = 0; comes < 2; comes++) {
-                SettingOps ops = SETTING_FILES;
                 _cleanup_host_ TestHost h;
 
                 host_init(&h);
-                h.m.host.policies.n_irqs = 0;
-                start(&h);
-                ops.write = write_without_right;
-                h.interrupts->ops = &ops;
+                start_without_right(&h);
                 h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
                 reconcile_after(&h, SECOND);
                 h.m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
@@ -187,37 +180,33 @@ TEST(numa_balancing_unwanted_at_once) {
         }
 }
 
-static const SettingKey numa_balancing = { SETTING_NUMA_BALANCING, "", 0 };
-
-static void start_without_right(TestHost *h) {
-        static SettingOps ops;
-
-        ops = SETTING_FILES;
-        ops.write = write_without_right;
-        h->m.host.policies.n_irqs = 0;
-        start(h);
-        h->interrupts->ops = &ops;
-}
-
 /* The unit is started, and nothing comes of it. */
 HOST_TEST(numa_balancing_unit_fails) {
         start_without_right(h);
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h->m.host.journal.max_priority = LOG_WARNING;
         for (unsigned i = 1; i <= 4; i++) {
-                reconcile_after(h, 100 * SECOND);
+                Capture c;
+
+                CAPTURE_STDERR(&c, reconcile_after(h, 100 * SECOND));
                 assert_int_equal(world.n_started, i);
-                assert_int_equal(irq_setting_find(h->interrupts, &numa_balancing)->logged, i >= 3);
+                assert_int_equal(strstr(c.text, "is not set, although its unit was started") !=
+                                         NULL,
+                                 i == 3);
         }
 }
 
 /* Nor a bus. */
 HOST_TEST(numa_balancing_by_nobody) {
+        Capture c;
+
         start_without_right(h);
         world.error = -ENOTCONN;
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-        reconcile_after(h, SECOND);
+        h->m.host.journal.max_priority = LOG_WARNING;
+        CAPTURE_STDERR(&c, reconcile_after(h, SECOND));
         assert_int_equal(world.n_started, 0);
-        assert_true(irq_setting_find(h->interrupts, &numa_balancing)->logged);
+        assert_contains(c.text, "kernel.numa_balancing cannot be set");
         assert_false(has_record(h));
         assert_file(h, "proc/sys/kernel/numa_balancing", "1");
 }
