@@ -1,8 +1,10 @@
-/* A unit that does not run: what it is given before its start, and what it gets back. systemd is
- * the test's. */
+/* A unit that does not run: what it is given before its start, and what it gets back. systemd and
+ * the clock are the test's. */
 #include "../../support/test.h"
 
 #include "rooms.h"
+
+#define SECOND UINT64_C(1000000)
 
 static struct {
         uint64_t now[N_UNIT_PROPERTIES]; /* the first word of each; UINT64_MAX: MemoryMax= is not
@@ -10,7 +12,22 @@ static struct {
         unsigned n_writes;
         BusUnitsReply reply; /* of the write in flight */
         void *userdata;
+        uint64_t clock_usec;
 } systemd;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return systemd.clock_usec;
+}
+
+/* The answer comes when the test says so. */
+int __wrap_bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, void *userdata,
+                                 sd_bus_slot **ret_slot);
+int __wrap_bus_manager_read_unit(_unused_ sd_bus *bus, _unused_ const char *unit,
+                                 _unused_ BusUnitReply reply, _unused_ void *userdata,
+                                 _unused_ sd_bus_slot **ret_slot) {
+        return 0;
+}
 
 int __wrap_unit_set_properties(sd_bus *bus, const char *unit,
                                const IdView values[N_UNIT_PROPERTIES], BusUnitsReply reply,
@@ -60,6 +77,7 @@ static void place(World *w, const char *cpus, uint64_t limit_bytes) {
 static void init(World *w) {
         *w = (World){ .policy = { .match.unit = (char *)"tikv.service", .name = (char *)"p" } };
         memset(&systemd, 0, sizeof(systemd));
+        systemd.clock_usec = 1000 * SECOND;
         fake_init(&w->tree);
         w->rooms = (Rooms){ .host.args = &w->args,
                             .host.sysroot = w->tree.sysroot,
@@ -169,4 +187,62 @@ WORLD_TEST(write_fails) {
         assert_int_equal(decide(w), 0);
         assert_true(unit_is_prepared(w->unit));
         assert_string_equal(w->unit->state, "prepared");
+}
+
+/* --- it runs, and is not what its policy is about --- */
+
+static bool is_released_after(World *w, uint64_t usec) {
+        systemd.clock_usec += usec;
+        unit_scan(w->unit);
+        return record(w) && record(w)->releasing;
+}
+
+static void start_prepared(World *w) {
+        read_it(w);
+        place(w, "2-3", 0);
+        assert_int_equal(decide(w), 1);
+        assert_false(is_released_after(w, 1000 * SECOND)); /* it does not run */
+        unit_set_state(w->unit, "active");
+}
+
+/* It has a minute, in which a script may come before the program. */
+WORLD_TEST(a_minute_without_a_process_of_its_policy) {
+        start_prepared(w);
+        assert_false(is_released_after(w, 40 * SECOND));
+        unit_set_state(w->unit, "active"); /* a property has changed, not its state */
+        assert_false(is_released_after(w, 20 * SECOND - 1));
+        assert_true(is_released_after(w, 1));
+        assert_int_equal(decide(w), 0); /* it is not prepared again */
+}
+
+WORLD_TEST(a_minute_in_one_piece) {
+        start_prepared(w);
+        assert_false(is_released_after(w, 59 * SECOND));
+        unit_set_state(w->unit, "deactivating");
+        assert_false(is_released_after(w, 59 * SECOND));
+        unit_set_state(w->unit, "active");
+        assert_false(is_released_after(w, 60 * SECOND - 1));
+        assert_true(is_released_after(w, 1));
+}
+
+/* While what its policy names runs in it. */
+WORLD_TEST(a_process_of_its_policy) {
+        Process process = { .id = { 10, 100 },
+                            .exe = strdup("/x"),
+                            .unit = strdup("tikv.service") };
+
+        start_prepared(w);
+        (void)rooms_add(&w->rooms, &w->policy, &process, NULL);
+        assert_false(is_released_after(w, 1000 * SECOND));
+        rooms_free_instances(&w->rooms);
+        w->rooms.registry = (Registry){ .host = &w->rooms.host };
+        assert_true(is_released_after(w, 0));
+}
+
+/* Nothing of it is ours. */
+WORLD_TEST(what_was_not_prepared_is_not_released) {
+        start_prepared(w);
+        undo_reset(&w->rooms.undo, undo_of_unit(&w->rooms.undo, "tikv.service"));
+        assert_false(is_released_after(w, 1000 * SECOND));
+        assert_string_not_equal(w->unit->state, "released");
 }

@@ -1,0 +1,297 @@
+/* How processes are found that no event has reported: at which times /proc is scanned. The kernel's
+ * process connector, time and the timers are the test's; /proc is a folder. */
+#include <sys/socket.h>
+
+#include "../../support/test.h"
+
+#include "../../support/fake-tree.h"
+#include "rooms.h"
+#include "tidbnumad/daemon/registry/registry.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/proc-connector.h"
+
+#define MSEC UINT64_C(1000)
+#define SECOND (1000 * MSEC)
+
+typedef struct Timer {
+        sd_event_source *source; /* never enabled; to name it */
+        sd_event_time_handler_t callback;
+        void *userdata;
+        uint64_t due_usec; /* UINT64_MAX: it is off */
+} Timer;
+
+static struct {
+        uint64_t now;
+        Timer timers[8];
+        size_t n_timers;
+        int connector_error, peer; /* of the connector's socket */
+        int event;                 /* what is read from it; or the pid of an exec */
+} world;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return world.now;
+}
+
+/* --- timers --- */
+
+int __wrap_event_source_add_off(sd_event *event, sd_event_source **ret, uint64_t accuracy_usec,
+                                sd_event_time_handler_t callback, void *userdata);
+int __wrap_event_source_add_off(sd_event *event, sd_event_source **ret, uint64_t accuracy_usec,
+                                sd_event_time_handler_t callback, void *userdata) {
+        assert_true(world.n_timers < ELEMENTSOF(world.timers));
+        assert_int_equal(sd_event_add_time(event, ret, CLOCK_MONOTONIC, UINT64_MAX, accuracy_usec,
+                                           callback, userdata),
+                         0);
+        assert_int_equal(sd_event_source_set_enabled(*ret, SD_EVENT_OFF), 0);
+        world.timers[world.n_timers++] = (Timer){ *ret, callback, userdata, UINT64_MAX };
+        return 0;
+}
+
+int __wrap_event_source_arm(sd_event_source *source, uint64_t usec);
+int __wrap_event_source_arm(sd_event_source *source, uint64_t usec) {
+        for (size_t i = 0; i < world.n_timers; i++)
+                if (world.timers[i].source == source) {
+                        world.timers[i].due_usec = usec;
+                        /* So that its owner sees that it is pending; this one never fires. */
+                        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                }
+        fail_msg("this is no timer");
+        return 0;
+}
+
+int __wrap_event_source_arm_after(sd_event_source *source, uint64_t usec);
+int __wrap_event_source_arm_after(sd_event_source *source, uint64_t usec) {
+        return __wrap_event_source_arm(source, world.now + usec);
+}
+
+int __wrap_event_source_add_after(sd_event *event, sd_event_source **ret, uint64_t usec,
+                                  sd_event_time_handler_t callback, void *userdata);
+int __wrap_event_source_add_after(sd_event *event, sd_event_source **ret, uint64_t usec,
+                                  sd_event_time_handler_t callback, void *userdata) {
+        assert_int_equal(__wrap_event_source_add_off(event, ret, 0, callback, userdata), 0);
+        return __wrap_event_source_arm_after(*ret, usec);
+}
+
+/* --- the connector, and processes that are files --- */
+
+int __wrap_proc_connector_open(size_t receive_buffer_bytes, int *ret_fd);
+int __wrap_proc_connector_open(_unused_ size_t receive_buffer_bytes, int *ret_fd) {
+        int fds[2];
+
+        if (world.connector_error < 0)
+                return world.connector_error;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, fds), 0);
+        *ret_fd = fds[0];
+        world.peer = fds[1];
+        return 0;
+}
+
+int __wrap_proc_connector_read(int fd, ProcEventHandler handler, void *userdata);
+int __wrap_proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
+        char byte;
+
+        assert_int_equal(recv(fd, &byte, 1, 0), 1);
+        if (world.event < 0)
+                return world.event;
+        handler(&(ProcEvent){ .kind = PROC_KIND_EXEC, .pid = world.event }, userdata);
+        return 1;
+}
+
+int __wrap_proc_connector_filter(int fd, const pid_t *parents, size_t n_parents);
+int __wrap_proc_connector_filter(_unused_ int fd, _unused_ const pid_t *parents,
+                                 _unused_ size_t n_parents) {
+        return 0;
+}
+
+/* The numbers of the folder's processes are others' on this host. */
+int __real_proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat);
+int __wrap_proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat);
+int __wrap_proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat) {
+        Sysroot folder = *sysroot;
+
+        folder.live = false;
+        return __real_proc_open_stat(&folder, pid, ret, ret_stat);
+}
+
+/* --- the host --- */
+
+typedef struct TestHost {
+        FakeTree tree;
+        Args args;
+        Policy policy;
+        Rooms m;
+} TestHost;
+
+static void host_init(TestHost *h) {
+        memset(&world, 0, sizeof(world));
+        world.now = 1000 * SECOND;
+        world.peer = -EBADF;
+        *h = (TestHost){ .policy = { .name = (char *)"p",
+                                     .match.exe = (char *)"/srv/a",
+                                     .max_instances = 1000 } };
+        fake_init(&h->tree);
+        h->m = (Rooms){ .host.args = &h->args,
+                        .host.sysroot = h->tree.sysroot,
+                        .host.journal = { .max_priority = -1 },
+                        .host.policies = { .policies = &h->policy, .n_policies = 1 },
+                        .host.ready = true };
+        rooms_wire(&h->m);
+        h->m.host.sysroot.live = true;
+        assert_int_equal(sd_event_new(&h->m.host.event), 0);
+}
+
+static void host_done(TestHost *h) {
+        Registry *r = &h->m.registry;
+
+        rooms_free_instances(&h->m);
+        ignored_done(&r->ignored);
+        scan_list_done(&r->scan);
+        sd_event_source_unref(r->connector_source);
+        for (size_t i = 0; i < world.n_timers; i++)
+                sd_event_source_unref(world.timers[i].source);
+        closep(&r->connector_fd);
+        sd_event_unref(h->m.host.event);
+        closep(&world.peer);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
+
+/* Each in a service of its own. */
+static void process(const TestHost *h, pid_t pid, const char *exe) {
+        fake_process(&h->tree, pid, 1, exe, fmt("/system.slice/%d.service", pid), "0-3");
+}
+
+static void start(TestHost *h) {
+        assert_int_equal(watch_start(&h->m.registry), 0);
+}
+
+/* Time passes, and timers fire. */
+static void wait_for(uint64_t usec) {
+        const uint64_t until = world.now + usec;
+
+        for (;;) {
+                Timer *next = NULL;
+
+                for (size_t i = 0; i < world.n_timers; i++)
+                        if (world.timers[i].due_usec <= until &&
+                            (!next || world.timers[i].due_usec < next->due_usec))
+                                next = &world.timers[i];
+                if (!next)
+                        break;
+                if (next->due_usec > world.now)
+                        world.now = next->due_usec;
+                next->due_usec = UINT64_MAX;
+                assert_int_equal(sd_event_source_set_enabled(next->source, SD_EVENT_OFF), 0);
+                assert_true(next->callback(next->source, world.now, next->userdata) >= 0);
+        }
+        world.now = until;
+}
+
+/* The connector reports the exec of this process, or -ENOBUFS. */
+static void report(TestHost *h, int event) {
+        world.event = event;
+        assert_int_equal(send(world.peer, "x", 1, 0), 1);
+        while (sd_event_run(h->m.host.event, 0) > 0)
+                ;
+}
+
+static bool is_found(const TestHost *h, pid_t pid) {
+        size_t index;
+
+        return registry_find_pid(&h->m.registry, pid, &index) != NULL;
+}
+
+/* --- when --- */
+
+/* An exec that is reported is considered at once, and one that was there at the start as well. */
+HOST_TEST(reported) {
+        process(h, 10, "/srv/a");
+        start(h);
+        assert_true(is_found(h, 10));
+        process(h, 11, "/srv/a");
+        process(h, 12, "/srv/a");
+        report(h, 11);
+        assert_true(is_found(h, 11));
+        assert_false(is_found(h, 12));
+}
+
+/* Whatever no event has reported is found by a scan, each 40 s; without the connector, each 2 s. */
+TEST(not_reported) {
+        static const struct {
+                int error;
+                uint64_t usec;
+        } rows[] = { { 0, 40 * SECOND }, { -EPERM, 2 * SECOND } };
+
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                _cleanup_host_ TestHost h;
+
+                host_init(&h);
+                world.connector_error = rows[k].error;
+                process(&h, 10, "/srv/a");
+                start(&h);
+                for (pid_t pid = 11; pid < 15; pid++) {
+                        process(&h, pid, "/srv/a");
+                        wait_for(rows[k].usec - 1);
+                        assert_false(is_found(&h, pid));
+                        wait_for(1);
+                        assert_true(is_found(&h, pid));
+                }
+        }
+}
+
+/* A scan of many is spread over its 40 s. */
+HOST_TEST(no_moment_reads_them_all) {
+        enum { MANY = 300 };
+        unsigned n = 0, n_before = 0;
+
+        start(h);
+        for (pid_t pid = 1; pid <= MANY; pid++)
+                process(h, pid, "/srv/a");
+        wait_for(40 * SECOND);
+        for (unsigned s = 0; s <= 40; s++) {
+                n = (unsigned)h->m.registry.n_instances;
+                assert_true(n - n_before <= 64);
+                n_before = n;
+                wait_for(SECOND);
+        }
+        assert_int_equal(n, MANY);
+}
+
+/* A loss of events is followed by a scan of all at once, but during a storm of events not more than
+ * four in a second. */
+HOST_TEST(lost_events) {
+        start(h);
+        wait_for(SECOND);
+        for (pid_t pid = 11; pid < 15; pid++) {
+                process(h, pid, "/srv/a");
+                report(h, -ENOBUFS);
+                assert_false(is_found(h, pid)); /* in the loop's next turn */
+                wait_for(pid == 11 ? 0 : 250 * MSEC - 1);
+                assert_int_equal(is_found(h, pid), pid == 11);
+                report(h, -ENOBUFS);
+                wait_for(pid == 11 ? 0 : 1);
+                assert_true(is_found(h, pid));
+        }
+        wait_for(250 * MSEC); /* that of the last one */
+        process(h, 20, "/srv/a");
+        wait_for(SECOND);
+        assert_false(is_found(h, 20)); /* nothing more was lost */
+}
+
+/* A process of no policy that executes another program is reported. Where that event was lost
+ * without a trace, a whole scan finds it: each eighth one. */
+HOST_TEST(another_program_without_an_event) {
+        unsigned n = 0;
+
+        process(h, 10, "/bin/sh");
+        start(h);
+        wait_for(40 * SECOND);
+        fake_link(&h->tree, "proc/10/exe", "/srv/a");
+        while (!is_found(h, 10) && n < 20) {
+                wait_for(40 * SECOND);
+                n++;
+        }
+        assert_int_equal(n, 7);
+}
