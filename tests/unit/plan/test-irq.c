@@ -190,35 +190,42 @@ IRQ_SCENE_TEST(rps_without_isolated, 1, 4, 1) {
         assert_ids(s->plan.devices[0].rps[0], "");
 }
 
-static IrqReason reason_at(uint32_t speed, int pid, IrqbalanceMode mode, IrqSteer steer) {
-        _cleanup_scene_ IrqScene s;
-        IrqReason reason;
+/* A fast card's vectors are better on fixed CPUs; those of a slow one, or of one whose speed is not
+ * known, are left to an irqbalance that runs, unless the policy says otherwise. */
+TEST(whose_vectors_irqbalance_keeps) {
+        static const struct {
+                uint32_t speed_mbps;
+                int pid; /* of irqbalance */
+                IrqbalanceMode mode;
+                IrqSteer steer;
+                IrqReason reason;
+        } rows[] = {
+                { 0, 5, IRQBALANCE_COOPERATE, STEER_AUTO, IRQ_REASON_IRQBALANCE },
+                { 10000, 5, IRQBALANCE_COOPERATE, STEER_AUTO, IRQ_REASON_IRQBALANCE },
+                { 99999, 5, IRQBALANCE_COOPERATE, STEER_AUTO, IRQ_REASON_IRQBALANCE },
+                { 100000, 5, IRQBALANCE_COOPERATE, STEER_AUTO, IRQ_REASON_LOCAL },
+                { 10000, 0, IRQBALANCE_COOPERATE, STEER_AUTO, IRQ_REASON_LOCAL },
+                { 10000, 5, IRQBALANCE_BAN, STEER_AUTO, IRQ_REASON_LOCAL },
+                { 10000, 5, IRQBALANCE_IGNORE, STEER_AUTO, IRQ_REASON_LOCAL },
+                { 10000, 5, IRQBALANCE_COOPERATE, STEER_LOCAL, IRQ_REASON_LOCAL },
+        };
 
-        plan_auto(&s);
-        s.devices[0].speed_mbps = speed;
-        s.host.irqbalance.pid = pid;
-        s.policies[0].irqbalance = mode;
-        s.policies[0].steer = steer;
-        scene_plan(&s);
-        reason = s.plan.devices[0].reason;
-        assert_int_equal(s.plan.devices[0].vectors[1].decision,
-                         reason == IRQ_REASON_IRQBALANCE ? IRQ_LEFT : IRQ_STEERED);
-        assert_int_equal(s.plan.devices[0].xps == NULL, reason == IRQ_REASON_IRQBALANCE);
-        return reason;
-}
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                const bool kept = rows[i].reason == IRQ_REASON_IRQBALANCE;
+                _cleanup_scene_ IrqScene s;
 
-TEST(r11) {
-        const IrqReason keeps = IRQ_REASON_IRQBALANCE, ours = IRQ_REASON_LOCAL;
-
-        assert_int_equal(reason_at(10000, 5, IRQBALANCE_COOPERATE, STEER_AUTO), keeps);
-        assert_int_equal(reason_at(99999, 5, IRQBALANCE_COOPERATE, STEER_AUTO), keeps);
-        assert_int_equal(reason_at(0, 5, IRQBALANCE_COOPERATE, STEER_AUTO), keeps);
-        assert_int_equal(reason_at(100000, 5, IRQBALANCE_COOPERATE, STEER_AUTO), ours);
-        assert_int_equal(reason_at(200000, 5, IRQBALANCE_COOPERATE, STEER_AUTO), ours);
-        assert_int_equal(reason_at(10000, 0, IRQBALANCE_COOPERATE, STEER_AUTO), ours);
-        assert_int_equal(reason_at(10000, 5, IRQBALANCE_BAN, STEER_AUTO), ours);
-        assert_int_equal(reason_at(10000, 5, IRQBALANCE_IGNORE, STEER_AUTO), ours);
-        assert_int_equal(reason_at(10000, 5, IRQBALANCE_COOPERATE, STEER_LOCAL), ours);
+                plan_auto(&s);
+                s.devices[0].speed_mbps = rows[i].speed_mbps;
+                s.host.irqbalance.pid = rows[i].pid;
+                s.policies[0].irqbalance = rows[i].mode;
+                s.policies[0].steer = rows[i].steer;
+                scene_plan(&s);
+                assert_string_equal(irq_reason_to_id(s.plan.devices[0].reason),
+                                    irq_reason_to_id(rows[i].reason));
+                assert_int_equal(s.plan.devices[0].vectors[1].decision,
+                                 kept ? IRQ_LEFT : IRQ_STEERED);
+                assert_int_equal(s.plan.devices[0].xps == NULL, kept);
+        }
 }
 
 /* Where all CPUs are owned, interrupts do not cross the sockets onto a shared instance. */
@@ -1107,58 +1114,56 @@ static IrqCourse course(const Reading *before, const Reading *now) {
         return irq_verify_course(&before->host, &now->host, &now->device, &now->vector);
 }
 
-/* Until the next one comes, the effective mask is the old one. */
-TEST(silent) {
-        Reading a, b;
+typedef struct Fired {
+        const char *requested, *effective; /* NULL: there is no such file, or it is empty */
+        uint32_t on_0, on_3;
+} Fired;
 
-        reading_init(&a, "0-1", "3", 5, 9);
-        reading_init(&b, "0-1", "3", 5, 9);
-        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+static void read_fired(Reading *l, const Fired *f, const char *none) {
+        reading_init(l, f->requested, f->effective ? f->effective : none, f->on_0, f->on_3);
 }
 
-/* The one that moved it was the last elsewhere. */
-TEST(moves) {
-        Reading a, b;
+TEST(where_it_fires) {
+        static const struct {
+                const char *what;
+                Fired before, now;
+                IrqCourse course;
+        } rows[] = {
+                /* Until the next interrupt comes, the effective mask is the old one. */
+                { "silent", { "0-1", "3", 5, 9 }, { "0-1", "3", 5, 9 }, IRQ_COURSE_UNKNOWN },
+                /* The one that moved it was the last elsewhere. */
+                { "moves", { "0-1", "3", 5, 9 }, { "0-1", "0", 5, 10 }, IRQ_COURSE_FOLLOWS },
+                { "stays", { "0-1", "3", 5, 9 }, { "0-1", "3", 5, 10 }, IRQ_COURSE_MISPLACED },
+                { "one CPU too many",
+                  { "0-1", "3", 5, 9 },
+                  { "0-1", "0,3", 6, 10 },
+                  IRQ_COURSE_MISPLACED },
+                /* What fired before the mask was set is no failure of it. */
+                { "new mask", { "3", "3", 5, 9 }, { "0-1", "3", 5, 99 }, IRQ_COURSE_UNKNOWN },
+                /* Without an effective mask the counters tell alone. */
+                { "silent, no file",
+                  { "0-1", NULL, 5, 9 },
+                  { "0-1", NULL, 5, 9 },
+                  IRQ_COURSE_UNKNOWN },
+                { "stays, no file",
+                  { "0-1", NULL, 5, 9 },
+                  { "0-1", NULL, 5, 10 },
+                  IRQ_COURSE_MISPLACED },
+                { "moves between, no file",
+                  { "0-1", NULL, 5, 9 },
+                  { "0-1", NULL, 6, 10 },
+                  IRQ_COURSE_FOLLOWS },
+        };
 
-        reading_init(&a, "0-1", "3", 5, 9);
-        reading_init(&b, "0-1", "0", 5, 10);
-        assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
-}
+        for (size_t i = 0; i < 2 * ELEMENTSOF(rows); i++) {
+                const char *none = i % 2 ? "" : NULL, *what = rows[i / 2].what;
+                Reading before, now;
 
-TEST(misplaced) {
-        Reading a, b;
-
-        reading_init(&a, "0-1", "3", 5, 9);
-        reading_init(&b, "0-1", "3", 5, 10);
-        assert_int_equal(course(&a, &b), IRQ_COURSE_MISPLACED);
-        reading_init(&b, "0-1", "0,3", 6, 10); /* one CPU too many */
-        assert_int_equal(course(&a, &b), IRQ_COURSE_MISPLACED);
-}
-
-/* Without an effective mask the counters tell alone. */
-TEST(counters_alone) {
-        static const char *const none[] = { NULL, "" };
-
-        for (unsigned i = 0; i < 2; i++) {
-                Reading a, b;
-
-                reading_init(&a, "0-1", none[i], 5, 9);
-                reading_init(&b, "0-1", none[i], 5, 9);
-                assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
-                reading_init(&b, "0-1", none[i], 5, 10);
-                assert_int_equal(course(&a, &b), IRQ_COURSE_MISPLACED);
-                reading_init(&b, "0-1", none[i], 6, 10); /* moved between */
-                assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
+                read_fired(&before, &rows[i / 2].before, none);
+                read_fired(&now, &rows[i / 2].now, none);
+                if (course(&before, &now) != rows[i / 2].course)
+                        fail_msg("%s: %d", what, course(&before, &now));
         }
-}
-
-/* What fired before the mask was set is no failure of it. */
-TEST(new_mask) {
-        Reading a, b;
-
-        reading_init(&a, "3", "3", 5, 9);
-        reading_init(&b, "0-1", "3", 5, 99);
-        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
 }
 
 TEST(cannot_tell) {
