@@ -293,7 +293,7 @@ int worker_remove_groups(Workers *workers, const Sysroot *sysroot) {
 
 int worker_join_group(Workers *workers, const Member *member, const char *instance,
                       const CpuSet *cpus) {
-        WorkerRequest request = { .job = WORKER_JOIN, .join = { .cpus = *cpus } };
+        WorkerRequest request = { .job = WORKER_GROUP, .joins = true, .join = { .cpus = *cpus } };
         WorkerReply reply;
         int r;
 
@@ -310,7 +310,7 @@ int worker_take_joined(Workers *workers, const ProcessId *process, uint64_t *n_p
         int r;
 
         reply.joined = (WorkerJoined){ 0 }; /* where the job was not run */
-        r = workers_take_answer(workers, WORKER_JOIN, process, &reply);
+        r = workers_take_answer(workers, WORKER_GROUP, process, &reply);
         *n_pid_reuses += reply.joined.n_pid_reuses;
         *ret_refused = reply.joined.refused;
         return r;

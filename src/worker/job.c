@@ -71,9 +71,8 @@ static const Job jobs[N_WORKER_JOBS] = {
         [WORKER_SWEEP] = MOVE("sweep", MOVES, JOB_USEC, NOTHING),
         [WORKER_ONCE] = MOVE("migrate", ONCE, ONCE_USEC, NOTHING),
         [WORKER_MEMS] = WRITE("mems", MEMORY, NOTHING),
-        [WORKER_GROUP] = WRITE("cgroup", MEMORY, NOTHING),
+        [WORKER_GROUP] = WRITE("cgroup", MEMORY, JOINED),
         [WORKER_MAKE_GROUP] = WRITE("make-group", GROUPS, NOTHING),
-        [WORKER_JOIN] = WRITE("join-group", MEMORY, JOINED),
         [WORKER_REMOVE_GROUPS] = WRITE("remove-groups", GROUPS, NOTHING),
 };
 
@@ -132,9 +131,10 @@ bool worker_request_is_same(const WorkerRequest *a, const WorkerRequest *b) {
                 return a->foreign == b->foreign;
         case WORKER_HUGE:
                 return id_set_equal(&a->nodes, &b->nodes);
-        case WORKER_JOIN:
-                return id_set_equal(&a->join.cpus, &b->join.cpus) &&
-                       strcmp(a->join.instance, b->join.instance) == 0;
+        case WORKER_GROUP:
+                return a->joins == b->joins &&
+                       (!a->joins || (id_set_equal(&a->join.cpus, &b->join.cpus) &&
+                                      strcmp(a->join.instance, b->join.instance) == 0));
         default:
                 return true;
         }

@@ -208,11 +208,11 @@ static int job_run(const Sysroot *sysroot, WorkerWalks *walks, const WorkerReque
                 return request->widen ? cgroup_mems_widen(handle->dir_fd, &request->nodes)
                                       : cgroup_mems_write(handle->dir_fd, &request->nodes);
         case WORKER_GROUP:
-                return cgroup_write(handle->dir_fd, request->group.file, request->group.text);
+                return request->joins ? job_join(sysroot, request, handle, reply)
+                                      : cgroup_write(handle->dir_fd, request->group.file,
+                                                     request->group.text);
         case WORKER_MAKE_GROUP:
                 return cgroup1_groups_make(sysroot, request->path);
-        case WORKER_JOIN:
-                return job_join(sysroot, request, handle, reply);
         case WORKER_REMOVE_GROUPS:
                 return cgroup1_groups_remove(sysroot);
         case WORKER_SWEEP:
@@ -236,11 +236,12 @@ enum { FDS_MAX = 2 };
 /* A directory of /proc is empty once its process has ended, and the pid may be reused: so system
  * calls that take a number act on the right process. Its start time is read of its first thread:
  * for the whole process the kernel sums up all threads, which takes half a millisecond for 500. */
-static int handle_check(WorkerJob job, const ProcHandle *handle) {
+static int handle_check(const WorkerRequest *request, const ProcHandle *handle) {
         ProcStat stat;
         int r;
 
-        if (job == WORKER_MEMS || job == WORKER_GROUP) /* of a control group, by descriptor */
+        if (request->job == WORKER_MEMS || (request->job == WORKER_GROUP && !request->joins))
+                /* of a control group, by descriptor */
                 return handle->pidfd < 0 || proc_is_alive(handle) ? 0 : -ESRCH;
         r = proc_stat_read(handle, handle->pid, &stat);
         if (r < 0)
@@ -298,7 +299,7 @@ static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks *walks, Wor
                                .dir_fd = fds[0],
                                .pidfd = fds[1],
                                .start_ticks = request.start_ticks };
-        r = handle_check(request.job, &handle);
+        r = handle_check(&request, &handle);
         memset(reply, 0, offsetof(WorkerReply, draw.by_node));
         reply->job = request.job;
         reply->serial = request.serial;
@@ -312,7 +313,7 @@ static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks *walks, Wor
         }
         /* If the process ended meanwhile, the result may be that of another one with its pid. */
         if (r >= 0 && reply->result >= 0 && handle.dir_fd >= 0)
-                r = handle_check(request.job, &handle);
+                r = handle_check(&request, &handle);
         if (r < 0) {
                 memset(reply, 0, offsetof(WorkerReply, draw.by_node));
                 reply->job = request.job;

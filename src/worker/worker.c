@@ -624,10 +624,11 @@ int workers_take_answer(Workers *all, WorkerJob job, const ProcessId *process, W
                 Ticket *t = all->tickets[i];
                 const ProcessId id = worker_request_process(&t->request);
 
-                if (t->is_answered && t->request.job == job && process_id_equal(&id, process))
+                if (t->is_answered && t->uid != NO_USER && t->request.job == job &&
+                    process_id_equal(&id, process))
                         return ticket_fetch(all, t, false, reply);
         }
-        return -ENOENT;
+        return -ENODATA;
 }
 
 /* Another child may take over the widening of a binding from one that has not answered for so long:
@@ -771,19 +772,15 @@ bool workers_are_busy(const Workers *all, WorkerJob job) {
         return false;
 }
 
-static bool job_writes_group(WorkerJob job) {
-        return job == WORKER_GROUP || job == WORKER_JOIN;
-}
-
 bool workers_write_group_of(const Workers *all, const ProcessId *process) {
         if (!all)
                 return false;
         for (size_t i = 0; i < all->n_children; i++)
-                if (all->children[i]->ticket && job_writes_group(all->children[i]->job) &&
+                if (all->children[i]->ticket && all->children[i]->job == WORKER_GROUP &&
                     process_id_equal(&all->children[i]->of, process))
                         return true;
         for (size_t i = 0; i < all->lost.n_children; i++)
-                if (all->lost.children[i].stuck && job_writes_group(all->lost.children[i].job) &&
+                if (all->lost.children[i].stuck && all->lost.children[i].job == WORKER_GROUP &&
                     process_id_equal(&all->lost.children[i].process, process))
                         return true;
         return false;

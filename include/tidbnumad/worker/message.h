@@ -20,6 +20,7 @@ typedef struct WorkerRequest {
         uint64_t start_ticks;
         CpuSet cpus;   /* CPUs to run on meanwhile, see affinity_borrow() */
         bool any_text; /* SCRIPT: a file of any kind of text */
+        bool joins;    /* GROUP: `join` is valid, not `group` */
         NodeSet nodes; /* DRAW: all nodes; HUGE: those to count; MOVE: nodes to stay on; MEMS: nodes
                           to set */
         union {
@@ -125,8 +126,8 @@ int workers_ask(Workers *workers, WorkerRequest *request, const ProcHandle *proc
                 bool keep, WorkerReply *reply);
 void workers_forget_answer(Workers *workers, WorkerRequest *request, const ProcHandle *process);
 
-/* The answer to the oldest request of that job for the process, as workers_ask(). -ENOENT: there is
- * none. */
+/* The answer to the oldest question of that job for the process, as workers_ask(). -ENODATA: there
+ * is none; a write that was waited for is no question. */
 int workers_take_answer(Workers *workers, WorkerJob job, const ProcessId *process,
                         WorkerReply *reply);
 

@@ -62,9 +62,8 @@ typedef enum WorkerJob {
         WORKER_SWEEP,         /* migrate_pages(2), of what a pass has left */
         WORKER_ONCE,          /* migrate_pages(2), of all at once: `migrate: kernel` */
         WORKER_MEMS,          /* the memory nodes of a control group */
-        WORKER_GROUP,         /* another file of a control group */
+        WORKER_GROUP,         /* another file of a control group; or all of cgroup1_join() */
         WORKER_MAKE_GROUP,    /* cgroup v1: the group of an instance */
-        WORKER_JOIN,          /* likewise, and puts a process into it */
         WORKER_REMOVE_GROUPS, /* cgroup v1: those that are not used any more */
         N_WORKER_JOBS,
 } WorkerJob;
@@ -247,9 +246,9 @@ int worker_make_group(Workers *workers, const ProcHandle *process, const char *i
 int worker_remove_groups(Workers *workers, const Sysroot *sysroot);
 
 /* cgroup1_join(). Not waited for: 0 is returned when it is begun or under way, -EAGAIN or -EBUSY:
- * try again later. The handler of its job takes the result. Another process than ours that was
- * moved, and was put right, is added to `*n_pid_reuses`; `*ret_refused`: the error with which the
- * hierarchy refused us a group, or 0. */
+ * try again later. The handler of WORKER_GROUP takes the result, -ENODATA: it was another write's.
+ * Another process than ours that was moved, and was put right, is added to `*n_pid_reuses`;
+ * `*ret_refused`: the error with which the hierarchy refused us a group, or 0. */
 int worker_join_group(Workers *workers, const Member *member, const char *instance,
                       const CpuSet *cpus);
 int worker_take_joined(Workers *workers, const ProcessId *process, uint64_t *n_pid_reuses,

@@ -415,7 +415,7 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
  * round. */
 void bind_tidy(Binder *b) {
         if (b->host->backend.ops && b->host->backend.ops->tidy && host_enforces(b->host) &&
-            !workers_are_busy(b->host->workers, WORKER_JOIN))
+            !workers_are_busy(b->host->workers, WORKER_GROUP))
                 b->host->backend.ops->tidy(&b->host->backend);
 }
 

@@ -125,7 +125,7 @@ static void on_joined(const ProcessId *process, _unused_ WorkerJob job, void *us
                 r = worker_take_joined(b->host->workers, process, &backend->n_pid_reuses, &refused);
 
         backend_note_refusal(backend, refused);
-        if (i)
+        if (i && r != -ENODATA) /* else a write that was given up has come back */
                 bind_joined(b, i, as_error_of_writer(r), reuses);
 }
 
@@ -138,7 +138,7 @@ int unresponsive_start(Binder *b, const char *program) {
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(asked); i++)
                 workers_on_answer(b->host->workers, asked[i], on_answer, b);
-        workers_on_answer(b->host->workers, WORKER_JOIN, on_joined, b);
+        workers_on_answer(b->host->workers, WORKER_GROUP, on_joined, b);
         b->host->backend.write_mems = write_mems;
         b->host->backend.write_group = write_group;
         b->host->backend.make_group = make_group;
