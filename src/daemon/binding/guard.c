@@ -315,6 +315,10 @@ static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *po
         }
         if (r == -ESRCH)
                 return false;
+        if (r == -ENODEV) { /* the next look is for others */
+                id_set_union(&i->binding.guard.blocked, &more);
+                return true;
+        }
         if (r < 0) {
                 guard_note_danger(b, i, REASON_HUGE_POOL, danger, danger,
                                   r == -ENOMEM ? no_memory : not_yet);

@@ -187,6 +187,7 @@ void unit_decide(Unit *u) {
         if (!u->place.loaded) {
                 u->state = "missing";
                 u->reason = "";
+                u->code = REASON_NONE;
                 return;
         }
         if (!u->place.released)
@@ -255,6 +256,7 @@ void unit_scan(Unit *u) {
         host_queue(u->units->host, HOST_WORK_PLAN);
         u->state = "released";
         u->reason = "no process in it matched its policy";
+        u->code = REASON_NONE;
         journal_log(&u->units->host->journal, LOG_WARNING,
                     &(JournalFields){ .instance = u->place.label },
                     "%s was prepared, but for a minute no process in it has matched its policy; "

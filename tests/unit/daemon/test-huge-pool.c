@@ -88,6 +88,18 @@ POOL_TEST(as_many_nodes_as_it_takes) {
         assert_mems(i, "1-3");
 }
 
+/* A group above does not allow the first choice. */
+POOL_TEST(a_node_that_is_not_allowed) {
+        const Instance *i = serve(h, 10, "1");
+
+        kernel.forbidden = node_set("0");
+        set_pool(1, 30, 3);
+        seconds(h, 2);
+        assert_int_equal(kernel.n_widened, 1);
+        assert_mems(i, "1-2");
+        assert_state(h, i, INSTANCE_WIDENED, REASON_HUGE_POOL);
+}
+
 /* Pages on nodes without CPUs come last, as with base pages. */
 POOL_TEST(nodes_without_cpus_last) {
         const Instance *i = serve(h, 10, "1");
