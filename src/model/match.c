@@ -263,14 +263,16 @@ static const char *find_doubt(const PolicySet *policies, const Policy *chosen, c
 
         for (size_t i = 0; i < policies->n_policies; i++) {
                 const Policy *p = &policies->policies[i];
-                const NodeSet *nodes = explicit_nodes(p, unit);
                 const char *exe = p->match.exe;
+                const NodeSet *nodes;
                 bool overlap, covered;
 
                 if (p == chosen || !unit_matches(p->match.unit, unit) ||
-                    !user_holds(&p->match, uid_known, uid) ||
-                    (p->memory == chosen->memory && nodes && own_nodes &&
-                     id_set_equal(nodes, own_nodes)))
+                    !user_holds(&p->match, uid_known, uid))
+                        continue;
+                nodes = explicit_nodes(p, unit);
+                if (p->memory == chosen->memory && nodes && own_nodes &&
+                    id_set_equal(nodes, own_nodes))
                         continue;
                 /* Could one executable match both? Where that is not clear, it could. */
                 overlap = !exe || !own->exe || (exe[0] == '/' && own->exe[0] == '/') ||
