@@ -297,6 +297,9 @@ int worker_join_group(Workers *workers, const Member *member, const char *instan
         WorkerReply reply;
         int r;
 
+        /* The kernel waits for the lock of its memory map as well. */
+        if (workers_is_hung(workers, &member->process.id, WORKER_WAIT_MEMORY))
+                return -EHOSTDOWN;
         if (strlen(instance) >= sizeof(request.join.instance))
                 return -ENAMETOOLONG;
         (void)strcpy(request.join.instance, instance);

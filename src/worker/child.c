@@ -151,7 +151,7 @@ static void lost_reap(Lost *lost) {
                  */
                 if (child->stuck &&
                     clock_monotonic_usec() >= child->since_usec + WORKER_EXCUSE_USEC)
-                        process = lost_find(lost, &child->process, worker_job_wait(child->job));
+                        process = lost_find(lost, &child->process, child->wait);
                 if (process)
                         process->excused = process->n <= WORKER_EXCUSED_MAX;
                 ARRAY_REMOVE(lost->children, lost->n_children, i - 1);

@@ -112,6 +112,11 @@ WorkerLane worker_request_lane(const WorkerRequest *request) {
         return worker_request_is_urgent(request) ? WORKER_LANE_GUARD : jobs[request->job].lane;
 }
 
+WorkerWait worker_request_wait(const WorkerRequest *request) {
+        return request->job == WORKER_GROUP && request->joins ? WORKER_WAIT_GROUPS
+                                                              : jobs[request->job].wait;
+}
+
 ProcessId worker_request_process(const WorkerRequest *request) {
         return (ProcessId){ .pid = request->pid, .start_ticks = request->start_ticks };
 }

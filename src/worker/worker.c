@@ -39,6 +39,7 @@ struct Child {
         WorkerChild process;
         Ticket *ticket; /* NULL: it is idle */
         WorkerJob job;  /* the last one, as the fields below */
+        WorkerWait wait;
         ProcessId of;
         uid_t uid;
         uint64_t sent_usec, deadline_usec;
@@ -84,7 +85,7 @@ bool workers_is_hung(const Workers *all, const ProcessId *process, WorkerWait wa
  * before: each one leaves a child behind that cannot be killed. */
 static bool request_is_hung(const Workers *all, const WorkerRequest *request) {
         const ProcessId id = worker_request_process(request);
-        const LostProcess *lost = lost_find(&all->lost, &id, worker_job_wait(request->job));
+        const LostProcess *lost = lost_find(&all->lost, &id, worker_request_wait(request));
 
         return lost && !lost->excused && (lost->at_mems || !worker_request_is_urgent(request));
 }
@@ -92,10 +93,13 @@ static bool request_is_hung(const Workers *all, const WorkerRequest *request) {
 /* Closes the socket: the child exits when its job is done, and with the daemon at the latest. */
 static void child_free(Child *child) {
         Workers *all = child->all;
+        /* For the kernel's lock of all control groups, no user's process can be blamed. */
+        const bool at_groups = child->wait == WORKER_WAIT_GROUPS;
         const LostChild lost = { .pid = child->process.pid,
                                  .stuck = child->ticket != NULL,
-                                 .uid = child->uid,
+                                 .uid = at_groups ? NO_USER : child->uid,
                                  .job = child->job,
+                                 .wait = child->wait,
                                  .process = child->of,
                                  .since_usec = clock_monotonic_usec() };
 
@@ -241,9 +245,10 @@ static int on_news(sd_event_source *source, void *userdata) {
 /* --- deadlines --- */
 
 static void child_give_up(Child *child) {
-        const WorkerWait wait = worker_job_wait(child->job);
+        const WorkerWait wait = child->wait;
         Workers *all = child->all;
         Ticket *t = child->ticket;
+        const bool joins = t->request.joins;
         LostProcess *hung = NULL;
 
         if (wait != WORKER_WAIT_NAMES &&
@@ -261,8 +266,8 @@ static void child_give_up(Child *child) {
         (void)kill(child->process.pid, SIGKILL);
         ticket_answer(all, t, -EHOSTDOWN, NULL);
         t->is_outdated = !hung || hung->excused; /* its caller tries again */
-        if (!hung || !hung->excused)
-                all->on_hung(&child->of, child->job, all->userdata);
+        if (!hung || !hung->excused)             /* a join begins with the making of the group */
+                all->on_hung(&child->of, joins ? WORKER_MAKE_GROUP : child->job, all->userdata);
         child_free(child);
 }
 
@@ -430,8 +435,13 @@ static Child *child_at_process(const Workers *all, const WorkerRequest *request)
 
 /* --- who is next --- */
 
+static bool child_is_joining(const Child *child) {
+        return child->ticket && child->job == WORKER_GROUP && child->wait == WORKER_WAIT_GROUPS;
+}
+
 static bool ticket_may_run(const Workers *all, const Ticket *t) {
         unsigned n_late = 0; /* facts of its user */
+        unsigned n_joins = 0;
 
         if (worker_request_is_urgent(&t->request)) /* a fact that is late takes no try from it */
                 return true;
@@ -439,6 +449,10 @@ static bool ticket_may_run(const Workers *all, const Ticket *t) {
             worker_job_lane(t->request.job) == WORKER_LANE_ONCE)
                 return true;
         if (child_at_process(all, &t->request))
+                return false;
+        for (size_t i = 0; i < all->n_children; i++)
+                n_joins += child_is_joining(all->children[i]);
+        if (t->request.job == WORKER_GROUP && t->request.joins && n_joins >= WORKER_JOINS_MAX)
                 return false;
         if (worker_lane_limits(worker_request_lane(&t->request))->own)
                 return true;
@@ -481,6 +495,7 @@ static void lane_run(Workers *all, WorkerLane lane) {
                         continue;
                 }
                 child->job = t->request.job;
+                child->wait = worker_request_wait(&t->request);
                 child->of = worker_request_process(&t->request);
                 child->uid = t->uid;
                 child->sent_usec = clock_monotonic_usec();
@@ -559,6 +574,24 @@ static void request_set_process(WorkerRequest *request, const ProcHandle *proces
         request->start_ticks = process->start_ticks;
 }
 
+/* Is a child at a job that waits for the kernel's lock of all control groups? The others would wait
+ * for the same, and each that is killed there stays. Joins have that lock in turn, some ms each. */
+static bool groups_are_awaited(const Workers *all) {
+        const uint64_t now = clock_monotonic_usec();
+
+        for (size_t i = 0; i < all->n_children; i++) {
+                const Child *c = all->children[i];
+
+                if (c->ticket && c->wait == WORKER_WAIT_GROUPS &&
+                    (!child_is_joining(c) || now >= c->sent_usec + WORKER_OWN_USEC))
+                        return true;
+        }
+        for (size_t i = 0; i < all->lost.n_children; i++)
+                if (all->lost.children[i].stuck && all->lost.children[i].wait == WORKER_WAIT_GROUPS)
+                        return true;
+        return false;
+}
+
 int workers_ask(Workers *all, WorkerRequest *request, const ProcHandle *process, uid_t uid,
                 bool keep, WorkerReply *reply) {
         const WorkerLane lane = worker_request_lane(request);
@@ -573,6 +606,8 @@ int workers_ask(Workers *all, WorkerRequest *request, const ProcHandle *process,
                 t->has_caller = true;
                 return -EAGAIN;
         }
+        if (worker_request_wait(request) == WORKER_WAIT_GROUPS && groups_are_awaited(all))
+                return -ETIME;
         if (request_is_hung(all, request))
                 return -EHOSTDOWN;
         if (lost_count_stuck(&all->lost, &uid) >= WORKER_STUCK_USER_MAX)
@@ -652,18 +687,6 @@ static bool widening_is_under_way(const Workers *all, const WorkerRequest *reque
         return false;
 }
 
-/* Is a child at a job that waits for that, which all processes have in common? */
-static bool wait_is_under_way(const Workers *all, WorkerWait wait) {
-        for (size_t i = 0; i < all->n_children; i++)
-                if (all->children[i]->ticket && worker_job_wait(all->children[i]->job) == wait)
-                        return true;
-        for (size_t i = 0; i < all->lost.n_children; i++)
-                if (all->lost.children[i].stuck &&
-                    worker_job_wait(all->lost.children[i].job) == wait)
-                        return true;
-        return false;
-}
-
 int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *process) {
         const bool urgent = worker_request_is_urgent(request);
         const uid_t own = NO_USER;
@@ -673,8 +696,7 @@ int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *proces
         request_set_process(request, process);
         (void)ticket_find(all, request); /* frees what is over */
         if (urgent ? widening_is_under_way(all, request)
-                   : worker_job_wait(request->job) == WORKER_WAIT_GROUPS &&
-                             wait_is_under_way(all, WORKER_WAIT_GROUPS))
+                   : worker_request_wait(request) == WORKER_WAIT_GROUPS && groups_are_awaited(all))
                 return -ETIME;
         if (request_is_hung(all, request))
                 return -EHOSTDOWN;

@@ -42,6 +42,7 @@ typedef struct LostChild {
         bool stuck; /* it was killed in the middle of a job; of the others, below */
         uid_t uid;
         WorkerJob job;
+        WorkerWait wait;
         ProcessId process;
         uint64_t since_usec;
 } LostChild;

@@ -111,6 +111,10 @@ const WorkerLaneLimits *worker_lane_limits(WorkerLane lane);
 /* A binding that has to be widened before the kernel kills. */
 bool worker_request_is_urgent(const WorkerRequest *request);
 WorkerLane worker_request_lane(const WorkerRequest *request);
+
+/* As worker_job_wait(). But a join may wait for the lock of all control groups, as the making of a
+ * group does, and that is not the process's doing. */
+WorkerWait worker_request_wait(const WorkerRequest *request);
 ProcessId worker_request_process(const WorkerRequest *request);
 bool worker_request_is_same(const WorkerRequest *a, const WorkerRequest *b);
 

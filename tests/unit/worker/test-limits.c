@@ -350,6 +350,49 @@ OFFICE_TEST(write_that_is_late) {
         group_end(&g, "cpuset.cpus");
 }
 
+/* Somebody else holds the kernel's lock of all control groups: who waits for it is not blamed, and
+ * no further child is sent after it, also not when the first was given up and does not end. */
+LIMITS_TEST(join_that_hangs) {
+        const ProcessId id = { o->children[0], o->handles[0].start_ticks };
+        Group g = group_new("cpuset.cpus");
+        Member members[2];
+        CpuSet cpus = { 0 };
+        uint64_t reuses = 0;
+        int fd, refused, r;
+
+        for (unsigned i = 0; i < ELEMENTSOF(members); i++)
+                members[i] = (Member){
+                        .process = { .id = { o->children[i], o->handles[i].start_ticks },
+                                     .uid = 1 },
+                        .handle = &o->handles[i],
+                };
+        id_set_add(&cpus, 0);
+        fd = openat(g.fd, "cpuset.cpus", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        do { /* now there is a child for writes, which takes the next one */
+                r = worker_write_group(o->workers, &o->handles[2], g.fd, "cpuset.cpus", "1");
+                office_pass(o);
+        } while (r == -ETIME);
+        assert_int_equal(r, 0);
+        assert_true(signal_workers(SIGSTOP) > 0);
+        none_ends = true;
+        assert_int_equal(worker_join_group(o->workers, &members[0], "x", &cpus), 0);
+        assert_int_equal(worker_join_group(o->workers, &members[0], "x", &cpus), 0);
+        assert_true(workers_write_group_of(o->workers, &id));
+        turns(o, WORKER_OWN_USEC / 1000 + 10);
+        assert_int_equal(worker_join_group(o->workers, &members[1], "x", &cpus), -ETIME);
+        while (o->n_hung == 0)
+                office_pass(o);
+        assert_int_equal(o->hung_job, WORKER_MAKE_GROUP);
+        assert_int_equal(worker_take_joined(o->workers, &id, &reuses, &refused), -EHOSTDOWN);
+        assert_int_equal(refused, 0);
+        assert_false(workers_is_hung(o->workers, &id, WORKER_WAIT_MEMORY));
+        assert_true(workers_write_group_of(o->workers, &id));
+        assert_int_equal(worker_join_group(o->workers, &members[1], "x", &cpus), -ETIME);
+        assert_int_equal(IN_THE_END(o, read_args(o, 0, 1)), 0);
+        (void)close(fd);
+        group_end(&g, "cpuset.cpus");
+}
+
 /* The guard still tries to widen the binding of a process whose memory map does not answer. But if
  * the abandoned job was itself a write of memory nodes, each further one would leave another worker
  * behind that cannot be killed. */
