@@ -289,27 +289,49 @@ static void bind_failed(const Binder *b, Instance *i, int error) {
                 call_failed(b, i, error, "");
 }
 
+/* Counts as an attempt, as any other call that was answered. */
+static void join_failed(const Binder *b, Instance *i, int error) {
+        i->binding.call_kind = STEP_SET_CPUS;
+        i->binding.bind_attempts++;
+        b->policy_counters[i->policy_index].bind_attempts++;
+        bind_failed(b, i, error);
+}
+
 void bind_joined(const Binder *b, Instance *i, int error, uint64_t pid_reuses) {
         log_pid_reuses(b, i, pid_reuses);
+        if (i->binding.join_deadline_usec == 0)
+                return; /* it is released, or another of its processes has failed */
         if (error < 0) {
                 i->binding.join_deadline_usec = 0;
-                bind_failed(b, i, error);
+                join_failed(b, i, error);
         } else /* the call is repeated, which finds it there */
                 (void)binding_enter(b, i, EVENT_WORKER, clock_monotonic_usec());
 }
 
-bool bind_awaits_group(const Binder *b, Instance *i, uint64_t now_usec) {
-        bool is_under_way = false;
-
+static bool instance_is_joining(const Binder *b, const Instance *i) {
         for (size_t k = 0; k < i->n_members; k++)
-                is_under_way |= workers_write_group_of(b->host->workers, &i->members[k].process.id);
-        if (!is_under_way || i->binding.join_deadline_usec == 0)
+                if (workers_write_group_of(b->host->workers, &i->members[k].process.id))
+                        return true;
+        return false;
+}
+
+bool bind_awaits_group(const Binder *b, Instance *i, uint64_t now_usec) {
+        if (i->binding.join_deadline_usec == 0 || !instance_is_joining(b, i))
                 return false;
         if (now_usec < i->binding.join_deadline_usec)
                 i->binding.due_usec = i->binding.join_deadline_usec;
         else
-                call_failed(b, i, -ETIMEDOUT, "");
+                join_failed(b, i, -ETIMEDOUT);
         return true;
+}
+
+void bind_join_next(const Binder *b) {
+        REGISTRY_FOREACH(i, b->registry)
+        if (i->binding.join_deadline_usec != 0 &&
+            i->binding.due_usec == i->binding.join_deadline_usec && !instance_is_joining(b, i)) {
+                (void)binding_enter(b, i, EVENT_WORKER, clock_monotonic_usec());
+                return;
+        }
 }
 
 bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
@@ -375,7 +397,8 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
                 i->binding.due_usec = i->binding.join_deadline_usec;
                 return false;
         }
-        i->binding.join_deadline_usec = 0;
+        if (step->kind == STEP_SET_CPUS) /* the guard may widen its nodes meanwhile */
+                i->binding.join_deadline_usec = 0;
         i->binding.bind_attempts++;
         b->policy_counters[i->policy_index].bind_attempts++;
         if (r < 0)

@@ -71,6 +71,7 @@ InstanceAction binding_enter(const Binder *b, Instance *i, InstanceEvent event, 
                 break;
         case ACTION_RESET: /* the answer of that call would be taken for that of a later one */
                 i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
+                i->binding.join_deadline_usec = 0;
                 i->binding.we_narrowed = i->binding.pulled = false;
                 binding_reset_cpus(i);
                 binding_end_widening(i);

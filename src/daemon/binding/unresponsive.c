@@ -125,8 +125,11 @@ static void on_joined(const ProcessId *process, _unused_ WorkerJob job, void *us
                 r = worker_take_joined(b->host->workers, process, &backend->n_pid_reuses, &refused);
 
         backend_note_refusal(backend, refused);
-        if (i && r != -ENODATA) /* else a write that was given up has come back */
+        /* Else a write that was given up has come back; or our process has ended, and its number is
+         * another's. */
+        if (i && r != -ENODATA && process_id_equal(&i->members[index].process.id, process))
                 bind_joined(b, i, as_error_of_writer(r), reuses);
+        bind_join_next(b);
 }
 
 int unresponsive_start(Binder *b, const char *program) {

@@ -115,6 +115,9 @@ void bind_check_start(const Binder *b, Instance *instance);
  * were known before. */
 void bind_joined(const Binder *b, Instance *instance, int error, uint64_t pid_reuses);
 
+/* A worker is free again: the next instance that waits for one is due. */
+void bind_join_next(const Binder *b);
+
 /* Does a worker still do that? The instance is due then when the worker should have answered; one
  * that is late is a failure. */
 bool bind_awaits_group(const Binder *b, Instance *instance, uint64_t now_usec);
