@@ -294,17 +294,13 @@ int worker_remove_groups(Workers *workers, const Sysroot *sysroot) {
 int worker_join_group(Workers *workers, const Member *member, const char *instance,
                       const CpuSet *cpus) {
         WorkerRequest request = { .job = WORKER_GROUP, .joins = true, .join = { .cpus = *cpus } };
-        WorkerReply reply;
-        int r;
-
         /* The kernel waits for the lock of its memory map as well. */
         if (workers_is_hung(workers, &member->process.id, WORKER_WAIT_MEMORY))
                 return -EHOSTDOWN;
         if (strlen(instance) >= sizeof(request.join.instance))
                 return -ENAMETOOLONG;
         (void)strcpy(request.join.instance, instance);
-        r = workers_ask(workers, &request, member->handle, member->process.uid, true, &reply);
-        return r == -EAGAIN && workers_write_group_of(workers, &member->process.id) ? 0 : r;
+        return workers_post(workers, &request, member->handle);
 }
 
 int worker_take_joined(Workers *workers, const ProcessId *process, uint64_t *n_pid_reuses,

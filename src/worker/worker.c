@@ -28,6 +28,7 @@ typedef struct Ticket {
         bool has_caller;  /* who got -EAGAIN, and is called when there is an answer */
         bool is_news;     /* and has not been yet */
         bool may_keep;    /* the answer is the job's own */
+        bool is_posted; /* a write that the loop does not wait for: the handler takes its result */
         int result;
         WorkerReply *reply; /* NULL: there is only the result; owned */
         uint64_t answered_usec;
@@ -140,8 +141,7 @@ static Ticket *ticket_find(Workers *all, const WorkerRequest *request) {
                  * answer. */
                 if (t->is_answered && !t->is_news &&
                     (t->is_outdated ||
-                     (t->uid == NO_USER &&
-                      worker_lane_limits(worker_request_lane(&t->request))->own) ||
+                     (!t->is_posted && worker_lane_limits(worker_request_lane(&t->request))->own) ||
                      now >= t->answered_usec + keep_usec))
                         ticket_free(all, t);
         }
@@ -441,7 +441,6 @@ static bool child_is_joining(const Child *child) {
 
 static bool ticket_may_run(const Workers *all, const Ticket *t) {
         unsigned n_late = 0; /* facts of its user */
-        unsigned n_joins = 0;
 
         if (worker_request_is_urgent(&t->request)) /* a fact that is late takes no try from it */
                 return true;
@@ -450,10 +449,10 @@ static bool ticket_may_run(const Workers *all, const Ticket *t) {
                 return true;
         if (child_at_process(all, &t->request))
                 return false;
-        for (size_t i = 0; i < all->n_children; i++)
-                n_joins += child_is_joining(all->children[i]);
-        if (t->request.job == WORKER_GROUP && t->request.joins && n_joins >= WORKER_JOINS_MAX)
-                return false;
+        /* The kernel puts one process at a time into a group: the others would only wait for it. */
+        for (size_t i = 0; i < all->n_children && t->is_posted; i++)
+                if (child_is_joining(all->children[i]))
+                        return false;
         if (worker_lane_limits(worker_request_lane(&t->request))->own)
                 return true;
         for (size_t i = 0; i < all->n_children; i++)
@@ -606,8 +605,6 @@ int workers_ask(Workers *all, WorkerRequest *request, const ProcHandle *process,
                 t->has_caller = true;
                 return -EAGAIN;
         }
-        if (worker_request_wait(request) == WORKER_WAIT_GROUPS && groups_are_awaited(all))
-                return -ETIME;
         if (request_is_hung(all, request))
                 return -EHOSTDOWN;
         if (lost_count_stuck(&all->lost, &uid) >= WORKER_STUCK_USER_MAX)
@@ -654,18 +651,6 @@ void workers_forget_answer(Workers *all, WorkerRequest *request, const ProcHandl
                 ticket_free(all, t);
 }
 
-int workers_take_answer(Workers *all, WorkerJob job, const ProcessId *process, WorkerReply *reply) {
-        for (size_t i = 0; i < all->n_tickets; i++) {
-                Ticket *t = all->tickets[i];
-                const ProcessId id = worker_request_process(&t->request);
-
-                if (t->is_answered && t->uid != NO_USER && t->request.job == job &&
-                    process_id_equal(&id, process))
-                        return ticket_fetch(all, t, false, reply);
-        }
-        return -ENODATA;
-}
-
 /* Another child may take over the widening of a binding from one that has not answered for so long:
  * the first may be stuck itself, and not in the kernel. */
 #define WIDEN_AGAIN_USEC (UINT64_C(1000) * 1000)
@@ -687,14 +672,11 @@ static bool widening_is_under_way(const Workers *all, const WorkerRequest *reque
         return false;
 }
 
-int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *process) {
+/* 0, or why the write is not begun. */
+static int write_is_refused(const Workers *all, const WorkerRequest *request) {
         const bool urgent = worker_request_is_urgent(request);
         const uid_t own = NO_USER;
-        Ticket *t;
-        int r;
 
-        request_set_process(request, process);
-        (void)ticket_find(all, request); /* frees what is over */
         if (urgent ? widening_is_under_way(all, request)
                    : worker_request_wait(request) == WORKER_WAIT_GROUPS && groups_are_awaited(all))
                 return -ETIME;
@@ -703,7 +685,18 @@ int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *proces
         if (!urgent &&
             lost_count_stuck(&all->lost, &own) >= WORKER_STUCK_MAX - WORKER_STUCK_USER_MAX)
                 return -EBUSY;
-        r = ticket_new(all, request, process, NO_USER, &t);
+        return 0;
+}
+
+int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *process) {
+        Ticket *t;
+        int r;
+
+        request_set_process(request, process);
+        (void)ticket_find(all, request); /* frees what is over */
+        r = write_is_refused(all, request);
+        if (r >= 0)
+                r = ticket_new(all, request, process, NO_USER, &t);
         if (r < 0)
                 return r;
         lane_run(all, worker_request_lane(request));
@@ -716,6 +709,40 @@ int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *proces
         r = child_at_process(all, request) ? -ETIME : -EBUSY;
         ticket_free(all, t);
         return r;
+}
+
+int workers_post(Workers *all, WorkerRequest *request, const ProcHandle *process) {
+        Ticket *t;
+        int r;
+
+        request_set_process(request, process);
+        if (ticket_find(all, request))
+                return 0;
+        r = write_is_refused(all, request);
+        if (r >= 0)
+                r = ticket_new(all, request, process, NO_USER, &t);
+        if (r < 0)
+                return r;
+        t->is_posted = true;
+        lane_run(all, worker_request_lane(request));
+        r = t->is_answered ? t->result : t->child ? 0 : -EAGAIN;
+        if (r < 0)
+                ticket_free(all, t);
+        else
+                t->has_caller = true;
+        return r;
+}
+
+int workers_take_answer(Workers *all, WorkerJob job, const ProcessId *process, WorkerReply *reply) {
+        for (size_t i = 0; i < all->n_tickets; i++) {
+                Ticket *t = all->tickets[i];
+                const ProcessId id = worker_request_process(&t->request);
+
+                if (t->is_answered && t->is_posted && t->request.job == job &&
+                    process_id_equal(&id, process))
+                        return ticket_fetch(all, t, false, reply);
+        }
+        return -ENODATA;
 }
 
 /* --- for the modules of the daemon --- */

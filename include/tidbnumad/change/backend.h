@@ -67,7 +67,7 @@ typedef struct BackendOps {
 
         /* 1: done, there is no reply. 0: started, the reply follows. -EINPROGRESS: a part is done,
          * call again in the next pass of the loop. -EALREADY: a worker does it, call again when it
-         * has answered. -ESRCH: the process is gone; other negative
+         * has answered; -EAGAIN: it does another. -ESRCH: the process is gone; other negative
          * errno: failed. `set_mems` NULL: the backend cannot set memory nodes. */
         int (*set_cpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                         BackendCall *call);
@@ -122,7 +122,7 @@ typedef int (*BackendMakeGroup)(const ProcHandle *process, const char *instance,
 
 /* cgroup1: puts one of the processes into the group of its instance, with these CPUs:
  * cgroup1_join(). The kernel takes some 10 ms for that, and the loop does not wait. -EALREADY: it
- * is under way; call again. */
+ * is under way; call again. -EAGAIN: another one is. */
 typedef int (*BackendJoinGroup)(const Member *member, const char *instance, const CpuSet *cpus,
                                 void *userdata);
 

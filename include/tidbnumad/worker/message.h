@@ -130,10 +130,13 @@ int workers_ask(Workers *workers, WorkerRequest *request, const ProcHandle *proc
                 bool keep, WorkerReply *reply);
 void workers_forget_answer(Workers *workers, WorkerRequest *request, const ProcHandle *process);
 
-/* The answer to the oldest question of that job for the process, as workers_ask(). -ENODATA: there
- * is none; a write that was waited for is no question. */
-int workers_take_answer(Workers *workers, WorkerJob job, const ProcessId *process,
-                        WorkerReply *reply);
-
 /* A write to a control group. -ETIME: see worker.h. */
 int workers_write(Workers *workers, WorkerRequest *request, const ProcHandle *process);
+
+/* The same without a wait: 0, it is under way, and the handler of its job takes the answer;
+ * -EAGAIN: no child is free. */
+int workers_post(Workers *workers, WorkerRequest *request, const ProcHandle *process);
+
+/* The answer to what was posted, as workers_ask(). -ENODATA: there is none. */
+int workers_take_answer(Workers *workers, WorkerJob job, const ProcessId *process,
+                        WorkerReply *reply);

@@ -118,10 +118,6 @@ typedef struct WorkerMove {
 enum { WORKER_LATE_USER_MAX = 3, WORKER_HUNG_MAX = 1024, WORKER_EXTENDED_MAX = 5 };
 enum { WORKER_STUCK_MAX = 16, WORKER_STUCK_USER_MAX = 4 };
 
-/* The kernel puts one process at a time into a group: more children would only wait for each other,
- * and other writes for them. */
-enum { WORKER_JOINS_MAX = 3 };
-
 /* Jobs that wait or run, of one user and in all; a user who has more of them than are free gets no
  * further one. A job that waits holds two descriptors. With answers that are kept likewise. */
 enum { WORKER_TICKETS_USER_MAX = 32, WORKER_TICKETS_MAX = 128 };
@@ -249,11 +245,11 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
 int worker_make_group(Workers *workers, const ProcHandle *process, const char *instance);
 int worker_remove_groups(Workers *workers, const Sysroot *sysroot);
 
-/* cgroup1_join(). Not waited for: 0 is returned when it is begun or under way, -EAGAIN or -EBUSY:
- * try again later; -ETIME: another process holds the kernel's lock of all control groups. The
- * handler of WORKER_GROUP takes the result, -ENODATA: it was another write's. Another process than
- * ours that was moved, and was put right, is added to `*n_pid_reuses`; `*ret_refused`: the error
- * with which the hierarchy refused us a group, or 0. */
+/* cgroup1_join(). Not waited for: 0 is returned when it is under way; -EAGAIN or -EBUSY: try again
+ * later, for the kernel does one at a time; -ETIME: another process holds the kernel's lock of all
+ * control groups. The handler of WORKER_GROUP takes the result, -ENODATA: it was another write's.
+ * Another process than ours that was moved, and was put right, is added to `*n_pid_reuses`;
+ * `*ret_refused`: the error with which the hierarchy refused us a group, or 0. */
 int worker_join_group(Workers *workers, const Member *member, const char *instance,
                       const CpuSet *cpus);
 int worker_take_joined(Workers *workers, const ProcessId *process, uint64_t *n_pid_reuses,

@@ -26,6 +26,11 @@
  * write. */
 #define WRITE_AGAIN_USEC (UINT64_C(1000) * 1000)
 
+/* cgroup1: so long workers may be busy with other instances, one after the other. The kernel takes
+ * some 10 ms for each. */
+#define JOIN_USEC (UINT64_C(10) * 1000 * 1000)
+#define JOIN_POLL_USEC (UINT64_C(100) * 1000)
+
 const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
         const BackendOps *ops = instance_ops(i, &b->host->backend);
         const BackendTarget target = undo_target(i);
@@ -327,8 +332,7 @@ bool bind_awaits_group(const Binder *b, Instance *i, uint64_t now_usec) {
 
 void bind_join_next(const Binder *b) {
         REGISTRY_FOREACH(i, b->registry)
-        if (i->binding.join_deadline_usec != 0 &&
-            i->binding.due_usec == i->binding.join_deadline_usec && !instance_is_joining(b, i)) {
+        if (i->binding.join_deadline_usec != 0 && !instance_is_joining(b, i)) {
                 (void)binding_enter(b, i, EVENT_WORKER, clock_monotonic_usec());
                 return;
         }
@@ -396,6 +400,14 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
                 i->binding.join_deadline_usec = now_usec + WORKER_OWN_USEC;
                 i->binding.due_usec = i->binding.join_deadline_usec;
                 return false;
+        }
+        if (r == -EAGAIN) { /* many start at once: its turn will come */
+                if (i->binding.join_deadline_usec == 0)
+                        i->binding.join_deadline_usec = now_usec + JOIN_USEC;
+                i->binding.due_usec = now_usec + JOIN_POLL_USEC;
+                if (now_usec < i->binding.join_deadline_usec)
+                        return false;
+                r = -ETIMEDOUT;
         }
         if (step->kind == STEP_SET_CPUS) /* the guard may widen its nodes meanwhile */
                 i->binding.join_deadline_usec = 0;

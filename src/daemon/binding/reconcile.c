@@ -537,6 +537,9 @@ static void instance_begin(Binder *b, Instance *i, uint64_t now_usec) {
         if (binding_may_change(b, i) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
             !unresponsive_refuses(b, i, now_usec))
                 (void)bind_carry_out(b, i, &blind, now_usec);
+        /* Until the worker has answered, it may be seen in its group before that is known. */
+        if (now_usec < i->binding.join_deadline_usec && i->binding.due_usec != INSTANCE_NEVER)
+                return;
         for (unsigned n = 0; n < STEPS_AT_ONCE_MAX && reconcile_once(b, i, now_usec); n++)
                 ;
         if (!i->binding.observed_known)

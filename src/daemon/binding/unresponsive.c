@@ -112,7 +112,7 @@ static int join_group(const Member *member, const char *instance, const CpuSet *
         const Binder *b = userdata;
         int r = worker_join_group(b->host->workers, member, instance, cpus);
 
-        return r >= 0 || r == -EAGAIN ? -EALREADY : as_error_of_writer(r);
+        return r >= 0 ? -EALREADY : r == -EAGAIN ? r : as_error_of_writer(r);
 }
 
 static void on_joined(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
