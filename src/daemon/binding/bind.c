@@ -303,14 +303,18 @@ static void join_failed(const Binder *b, Instance *i, int error) {
 }
 
 void bind_joined(const Binder *b, Instance *i, int error, uint64_t pid_reuses) {
+        const uint64_t now_usec = clock_monotonic_usec();
+
         log_pid_reuses(b, i, pid_reuses);
         if (i->binding.join_deadline_usec == 0)
                 return; /* it is released, or another of its processes has failed */
         if (error < 0) {
                 i->binding.join_deadline_usec = 0;
                 join_failed(b, i, error);
-        } else /* the call is repeated, which finds it there */
-                (void)binding_enter(b, i, EVENT_WORKER, clock_monotonic_usec());
+        } else { /* the call is repeated, which finds it there; another process may have to wait */
+                i->binding.join_deadline_usec = now_usec + JOIN_USEC;
+                (void)binding_enter(b, i, EVENT_WORKER, now_usec);
+        }
 }
 
 static bool instance_is_joining(const Binder *b, const Instance *i) {
