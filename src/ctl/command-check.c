@@ -76,7 +76,7 @@ static int read_machine(const Machine *machine, Check *check) {
         /* Asks the daemon, or as the daemon does: whether the controller can be used shows in
          * trying. */
         kind = machine_backend(machine, BACKEND_AUTO, &weaker);
-        /* A dump may lack the file that tells of the hierarchies of cgroup v1. */
+        /* A dump may lack the file that lists the hierarchies of cgroup v1. */
         if (sysroot->live || kind != BACKEND_AFFINITY || version == CGROUP_V2)
                 facts->cpuset_known = kind != BACKEND_AUTO;
         else

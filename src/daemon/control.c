@@ -390,8 +390,8 @@ static void request_names(Control *c, Call *call, bool released, ControlAnswer *
 
         for (size_t i = 0; r >= 0 && i < call->globs.n_words; i++)
                 r = requests_add(&fresh, call->globs.words[i], released);
-        /* A release by one name that was ended by another one says nothing any more, unless it is a
-         * glob, which may name what comes later. */
+        /* Drops a release that was requested under one name and ended under another one, unless it
+         * is a glob, which may match later instances. */
         for (size_t i = fresh.n; r >= 0 && !released && i > 0; i--) {
                 char *glob = fresh.list[i - 1].glob;
                 Search s = { .requests = &fresh, .glob = { .words = &glob, .n_words = 1 } };

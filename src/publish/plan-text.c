@@ -291,7 +291,7 @@ void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
         _cleanup_table_ Table table;
         size_t before;
 
-        /* Of those that run, the nodes that they have now and those that they are to have. */
+        /* For running instances, their present nodes beside their planned ones. */
         table_init(&table, runs ? run : imagined, ELEMENTSOF(run));
         for (const PlanReportInstance *i = report->instances;
              i < report->instances + report->n_instances; i++) {

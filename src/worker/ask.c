@@ -294,6 +294,7 @@ int worker_remove_groups(Workers *workers, const Sysroot *sysroot) {
 int worker_join_group(Workers *workers, const Member *member, const char *instance,
                       const CpuSet *cpus) {
         WorkerRequest request = { .job = WORKER_GROUP, .joins = true, .join = { .cpus = *cpus } };
+
         /* The kernel waits for the lock of its memory map as well. */
         if (workers_is_hung(workers, &member->process.id, WORKER_WAIT_MEMORY))
                 return -EHOSTDOWN;

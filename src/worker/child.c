@@ -1,4 +1,5 @@
-/* The child processes: starting one, talking to it, and what becomes of those that were let go. */
+/* The child processes: start, messages, and the list of those that were given up until they are
+ * reaped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

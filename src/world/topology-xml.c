@@ -250,8 +250,8 @@ static int device_add_found(hwloc_topology_t t, const Topology *topology, hwloc_
         if (device_list_find(list, device.kind, object->name))
                 return 0;
         device.name = strdup(object->name);
-        /* The node, if exactly one of those near it has CPUs. A memory-only node is near a whole
-         * package, so it does not locate the device. */
+        /* Its node, where exactly one of the nodes of its locality has CPUs. A node without CPUs is
+         * local to a whole package, so it does not locate the device. */
         near = hwloc_get_non_io_ancestor_obj(t, object);
         nodes = topology_fill_nodes(near ? near->nodeset : NULL);
         device.node = DEVICE_NODE_UNKNOWN;

@@ -121,9 +121,9 @@ static void on_joined(const ProcessId *process, _unused_ WorkerJob job, void *us
         const uint64_t reuses = backend->n_pid_reuses;
         size_t index;
         Instance *i = registry_find_pid(b->registry, process->pid, &index);
-        int refused,
-                r = worker_take_joined(b->host->workers, process, &backend->n_pid_reuses, &refused);
+        int refused, r;
 
+        r = worker_take_joined(b->host->workers, process, &backend->n_pid_reuses, &refused);
         backend_note_refusal(backend, refused);
         /* Else a write that was given up has come back; or our process has ended, and its number is
          * another's. */
