@@ -14,15 +14,16 @@
 
 enum { FILE_MAX_BYTES = 64 << 20 };
 
-/* The path of a function whose last arguments are a format and what it names. */
+/* The path of a function whose last arguments are a format and what it names. Of one that is too
+ * long PATH_MAX bytes are left, and the kernel refuses it (-ENAMETOOLONG). */
 #define FORMAT_PATH(path, format)                                                                  \
         ({                                                                                         \
                 va_list _arguments;                                                                \
-                int _length;                                                                       \
+                _Static_assert(sizeof(path) == PATH_MAX + 1, "too long for the kernel");           \
                 va_start(_arguments, format);                                                      \
-                _length = vsnprintf(path, sizeof(path), format, _arguments);                       \
+                (void)vsnprintf(path, sizeof(path), format, _arguments);                           \
                 va_end(_arguments);                                                                \
-                _length >= 0 && (size_t)_length < sizeof(path) ? 0 : -ENAMETOOLONG;                \
+                path;                                                                              \
         })
 
 static int open_to_read(int dir_fd, const char *path) {
@@ -67,21 +68,16 @@ static ssize_t read_text(int dir_fd, const char *path, char *buffer, size_t size
 }
 
 ssize_t path_read(int dir_fd, char *buffer, size_t size, const char *format, ...) {
-        char path[PATH_MAX];
-        int r = FORMAT_PATH(path, format);
+        char path[PATH_MAX + 1];
 
-        return r < 0 ? r : read_text(dir_fd, path, buffer, size);
+        return read_text(dir_fd, FORMAT_PATH(path, format), buffer, size);
 }
 
 ssize_t path_read_record(int dir_fd, char *buffer, size_t size, const char *format, ...) {
-        _cleanup_close_ int fd = -EBADF;
-        char path[PATH_MAX];
-        int r = FORMAT_PATH(path, format);
+        char path[PATH_MAX + 1];
+        _cleanup_close_ int fd = open_to_read(dir_fd, FORMAT_PATH(path, format));
         ssize_t n;
 
-        if (r < 0)
-                return r;
-        fd = open_to_read(dir_fd, path);
         if (fd < 0)
                 return fd;
         do
@@ -91,30 +87,21 @@ ssize_t path_read_record(int dir_fd, char *buffer, size_t size, const char *form
 }
 
 ssize_t path_read_start(int dir_fd, char *buffer, size_t size, const char *format, ...) {
-        _cleanup_close_ int fd = -EBADF;
-        char path[PATH_MAX];
-        int r = FORMAT_PATH(path, format);
-        ssize_t n;
+        char path[PATH_MAX + 1];
+        _cleanup_close_ int fd = open_to_read(dir_fd, FORMAT_PATH(path, format));
+        ssize_t n = fd < 0 ? fd : read_up_to(fd, buffer, size - 1);
 
-        if (r < 0)
-                return r;
-        fd = open_to_read(dir_fd, path);
-        n = fd < 0 ? fd : read_up_to(fd, buffer, size - 1);
         if (n >= 0)
                 buffer[n] = '\0';
         return n;
 }
 
 int path_read_alloc(int dir_fd, char **ret, size_t *ret_size, const char *format, ...) {
-        _cleanup_close_ int fd = -EBADF;
+        char path[PATH_MAX + 1];
+        _cleanup_close_ int fd = open_to_read(dir_fd, FORMAT_PATH(path, format));
         _cleanup_free_ char *data = NULL;
         size_t allocated = 0, length = 0;
-        char path[PATH_MAX];
-        int r = FORMAT_PATH(path, format);
 
-        if (r < 0)
-                return r;
-        fd = open_to_read(dir_fd, path);
         if (fd < 0)
                 return fd;
         do {
@@ -149,48 +136,39 @@ static int read_number(int dir_fd, const char *path, uint64_t max, uint64_t *ret
 }
 
 int path_read_u64(int dir_fd, uint64_t max, uint64_t *ret, const char *format, ...) {
-        char path[PATH_MAX];
-        int r = FORMAT_PATH(path, format);
+        char path[PATH_MAX + 1];
 
-        return r < 0 ? r : read_number(dir_fd, path, max, ret);
+        return read_number(dir_fd, FORMAT_PATH(path, format), max, ret);
 }
 
 int path_read_u32(int dir_fd, uint32_t max, uint32_t *ret, const char *format, ...) {
-        char path[PATH_MAX];
+        char path[PATH_MAX + 1];
         uint64_t value;
-        int r = FORMAT_PATH(path, format);
+        int r = read_number(dir_fd, FORMAT_PATH(path, format), max, &value);
 
-        if (r >= 0)
-                r = read_number(dir_fd, path, max, &value);
         if (r >= 0)
                 *ret = (uint32_t)value;
         return r;
 }
 
 int path_read_list_to(int dir_fd, IdTarget ret, const char *format, ...) {
-        char path[PATH_MAX], text[ID_SET_LIST_ANY];
-        int r = FORMAT_PATH(path, format);
-        ssize_t n = r < 0 ? r : read_text(dir_fd, path, text, sizeof(text));
+        char path[PATH_MAX + 1], text[ID_SET_LIST_ANY];
+        ssize_t n = read_text(dir_fd, FORMAT_PATH(path, format), text, sizeof(text));
 
         return n < 0 ? (int)n : id_target_parse_list(text, ret);
 }
 
 int path_read_mask_to(int dir_fd, IdTarget ret, const char *format, ...) {
-        char path[PATH_MAX], text[ID_SET_MASK_MAX];
-        int r = FORMAT_PATH(path, format);
-        ssize_t n = r < 0 ? r : read_text(dir_fd, path, text, sizeof(text));
+        char path[PATH_MAX + 1], text[ID_SET_MASK_MAX];
+        ssize_t n = read_text(dir_fd, FORMAT_PATH(path, format), text, sizeof(text));
 
         return n < 0 ? (int)n : id_target_parse_mask(text, ret);
 }
 
 ssize_t path_read_link(int dir_fd, char *buffer, size_t size, const char *format, ...) {
-        char path[PATH_MAX];
-        int r = FORMAT_PATH(path, format);
-        ssize_t n;
+        char path[PATH_MAX + 1];
+        ssize_t n = readlinkat(dir_fd, FORMAT_PATH(path, format), buffer, size);
 
-        if (r < 0)
-                return r;
-        n = readlinkat(dir_fd, path, buffer, size);
         if (n < 0)
                 return -errno;
         buffer[(size_t)n < size ? n : 0] = '\0';
@@ -198,13 +176,9 @@ ssize_t path_read_link(int dir_fd, char *buffer, size_t size, const char *format
 }
 
 int path_read_link_name(int dir_fd, char **ret, const char *format, ...) {
-        char path[PATH_MAX], target[PATH_MAX];
-        int r = FORMAT_PATH(path, format);
-        ssize_t n;
+        char path[PATH_MAX + 1], target[PATH_MAX];
+        ssize_t n = readlinkat(dir_fd, FORMAT_PATH(path, format), target, sizeof(target) - 1);
 
-        if (r < 0)
-                return r;
-        n = readlinkat(dir_fd, path, target, sizeof(target) - 1);
         if (n < 0)
                 return errno == EINVAL ? -ENOENT : -errno;
         target[n] = '\0';
@@ -213,18 +187,15 @@ int path_read_link_name(int dir_fd, char **ret, const char *format, ...) {
 }
 
 bool path_exists(int dir_fd, const char *format, ...) {
-        char path[PATH_MAX];
+        char path[PATH_MAX + 1];
 
-        return FORMAT_PATH(path, format) >= 0 && faccessat(dir_fd, path, F_OK, 0) == 0;
+        return faccessat(dir_fd, FORMAT_PATH(path, format), F_OK, 0) == 0;
 }
 
 int path_open(int dir_fd, int flags, const char *format, ...) {
-        char path[PATH_MAX];
-        int fd, r = FORMAT_PATH(path, format);
+        char path[PATH_MAX + 1];
+        int fd = openat(dir_fd, FORMAT_PATH(path, format), flags | O_CLOEXEC, 0);
 
-        if (r < 0)
-                return r;
-        fd = openat(dir_fd, path, flags | O_CLOEXEC, 0);
         return fd < 0 ? -errno : fd;
 }
 
@@ -239,12 +210,11 @@ DIR *dir_from_fd(int fd) {
 int path_foreach(int dir_fd, PathCallback callback, void *userdata, const char *format, ...) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
-        char path[PATH_MAX];
-        int r = FORMAT_PATH(path, format);
+        char path[PATH_MAX + 1];
+        int r = 0;
 
-        if (r < 0)
-                return r;
-        dir = dir_from_fd(openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        dir = dir_from_fd(
+                openat(dir_fd, FORMAT_PATH(path, format), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (!dir)
                 return errno == ENOTDIR ? -ENOENT : -errno;
         while (r >= 0 && (entry = readdir(dir)))
@@ -255,13 +225,10 @@ int path_foreach(int dir_fd, PathCallback callback, void *userdata, const char *
 
 int path_identify(int dir_fd, FileIdentity *ret, const char *format, ...) {
         const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | AT_EMPTY_PATH;
-        char path[PATH_MAX];
+        char path[PATH_MAX + 1];
         struct statx s;
-        int r = FORMAT_PATH(path, format);
 
-        if (r < 0)
-                return r;
-        if (statx(dir_fd, path, flags, STATX_INO, &s) < 0)
+        if (statx(dir_fd, FORMAT_PATH(path, format), flags, STATX_INO, &s) < 0)
                 return errno == ENOENT ? -ESRCH : -errno;
         *ret = (FileIdentity){ .dev = makedev(s.stx_dev_major, s.stx_dev_minor), .ino = s.stx_ino };
         return 0;
