@@ -141,7 +141,7 @@ static Ticket *ticket_find(Workers *all, const WorkerRequest *request) {
                  * answer. */
                 if (t->is_answered && !t->is_news &&
                     (t->is_outdated ||
-                     (!t->is_posted && worker_lane_limits(worker_request_lane(&t->request))->own) ||
+                     (!t->is_posted && worker_lanes[worker_request_lane(&t->request)].own) ||
                      now >= t->answered_usec + keep_usec))
                         ticket_free(all, t);
         }
@@ -258,7 +258,7 @@ static void child_give_up(Child *child) {
                 /* A job that changes a process may block that process meanwhile, so the job gets no
                  * more time. But a job that is running does not wait for the process, so jobs for
                  * the process may be tried again. */
-                hung->excused = worker_job_acts(child->job) && hung->n <= WORKER_EXCUSED_MAX &&
+                hung->excused = worker_jobs[child->job].acts && hung->n <= WORKER_EXCUSED_MAX &&
                                 worker_child_is_running(&child->process);
                 hung->at_mems |= child->job == WORKER_MEMS;
         }
@@ -293,11 +293,11 @@ static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
         /* On a busy host a child may only wait for a CPU. The process has no part in that. One that
          * runs all the time, because the process gives it ever more to read, is given up in the
          * end. */
-        if (now >= child->deadline_usec && !worker_job_acts(child->job) &&
+        if (now >= child->deadline_usec && !worker_jobs[child->job].acts &&
             child->n_extended < WORKER_EXTENDED_MAX && worker_child_is_running(&child->process)) {
                 child->n_extended++;
                 child->deadline_usec = clock_monotonic_usec() +
-                                       worker_job_deadline_usec(child->job) / all->divisor;
+                                       worker_jobs[child->job].deadline_usec / all->divisor;
         }
         if (now < child->deadline_usec) {
                 (void)child_arm(child, now);
@@ -338,7 +338,7 @@ static void child_receive(Child *child) {
         if (child->process.ready && !was_ready && t) { /* what its start took is not charged */
                 child->sent_usec = clock_monotonic_usec();
                 child->deadline_usec =
-                        child->sent_usec + worker_job_deadline_usec(child->job) / all->divisor;
+                        child->sent_usec + worker_jobs[child->job].deadline_usec / all->divisor;
                 (void)child_arm(child, child->sent_usec);
         }
         if (r == -EAGAIN)
@@ -347,7 +347,7 @@ static void child_receive(Child *child) {
         if (t)
                 ticket_answer(all, t, -ECHILD, r < 0 ? NULL : &all->reply);
         (void)sd_event_source_set_enabled(child->timer, SD_EVENT_OFF);
-        if (r < 0 || (was_late && lane_count(all, lane, true) > worker_lane_limits(lane)->n_kept))
+        if (r < 0 || (was_late && lane_count(all, lane, true) > worker_lanes[lane].n_kept))
                 child_free(child); /* one that was late has another one in its place */
         lane_run(all, lane);
 }
@@ -398,7 +398,7 @@ static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
         *ret = idle;
         if (idle)
                 return 0;
-        if (!worker_lane_limits(lane)->own && lane_count(all, lane, true) > 0)
+        if (!worker_lanes[lane].own && lane_count(all, lane, true) > 0)
                 return -EAGAIN;
         if (lane != WORKER_LANE_GUARD && lost_count_stuck(&all->lost, NULL) >= WORKER_STUCK_MAX)
                 return n > 0 ? -EAGAIN : -ECHILD;
@@ -406,8 +406,8 @@ static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
                 if (all->children[i]->lane == lane &&
                     (!oldest || all->children[i]->sent_usec < oldest->sent_usec))
                         oldest = all->children[i];
-        if (n >= worker_lane_limits(lane)->n_max) {
-                if (!worker_lane_limits(lane)->shares ||
+        if (n >= worker_lanes[lane].n_max) {
+                if (!worker_lanes[lane].shares ||
                     clock_monotonic_usec() < oldest->sent_usec + WORKER_SHARE_USEC)
                         return -EAGAIN;
                 child_give_up(oldest);
@@ -420,13 +420,13 @@ static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
 static Child *child_at_process(const Workers *all, const WorkerRequest *request) {
         const ProcessId id = worker_request_process(request);
 
-        if (worker_job_is_of_host(request->job))
+        if (worker_jobs[request->job].of_host)
                 return NULL;
         for (size_t i = 0; i < all->n_children; i++) {
                 Child *child = all->children[i];
 
                 if (child->ticket &&
-                    (child->lane == WORKER_LANE_FACTS || worker_lane_limits(child->lane)->own) &&
+                    (child->lane == WORKER_LANE_FACTS || worker_lanes[child->lane].own) &&
                     process_id_equal(&child->of, &id))
                         return child;
         }
@@ -444,8 +444,9 @@ static bool ticket_may_run(const Workers *all, const Ticket *t) {
 
         if (worker_request_is_urgent(&t->request)) /* a fact that is late takes no try from it */
                 return true;
-        if (t->request.job == WORKER_DRAW || worker_job_lane(t->request.job) == WORKER_LANE_MOVES ||
-            worker_job_lane(t->request.job) == WORKER_LANE_ONCE)
+        if (t->request.job == WORKER_DRAW ||
+            worker_jobs[t->request.job].lane == WORKER_LANE_MOVES ||
+            worker_jobs[t->request.job].lane == WORKER_LANE_ONCE)
                 return true;
         if (child_at_process(all, &t->request))
                 return false;
@@ -453,7 +454,7 @@ static bool ticket_may_run(const Workers *all, const Ticket *t) {
         for (size_t i = 0; i < all->n_children && t->is_posted; i++)
                 if (child_is_joining(all->children[i]))
                         return false;
-        if (worker_lane_limits(worker_request_lane(&t->request))->own)
+        if (worker_lanes[worker_request_lane(&t->request)].own)
                 return true;
         for (size_t i = 0; i < all->n_children; i++)
                 n_late += all->children[i]->lane == WORKER_LANE_FACTS &&
@@ -499,7 +500,7 @@ static void lane_run(Workers *all, WorkerLane lane) {
                 child->uid = t->uid;
                 child->sent_usec = clock_monotonic_usec();
                 child->deadline_usec =
-                        child->sent_usec + worker_job_deadline_usec(child->job) / all->divisor;
+                        child->sent_usec + worker_jobs[child->job].deadline_usec / all->divisor;
                 child->n_extended = 0;
                 if (worker_child_send(&child->process, &t->request, t->process) < 0 ||
                     child_arm(child, child->sent_usec) < 0) {
@@ -615,14 +616,14 @@ int workers_ask(Workers *all, WorkerRequest *request, const ProcHandle *process,
         lane_run(all, lane);
         if (uid == NO_USER)
                 ticket_await_own(all, t);
-        else if (worker_lane_limits(lane)->queues)
+        else if (worker_lanes[lane].queues)
                 ticket_await(all, t,
                              all->left_usec < all->patience_usec ? all->left_usec
                                                                  : all->patience_usec,
                              &all->left_usec);
         if (t->is_answered)
                 return ticket_fetch(all, t, keep, reply);
-        if (!t->child && !worker_lane_limits(lane)->queues) {
+        if (!t->child && !worker_lanes[lane].queues) {
                 ticket_free(all, t);
                 return -EAGAIN;
         }
@@ -816,7 +817,7 @@ void workers_end_passes(Workers *all) {
 
 bool workers_are_busy(const Workers *all, WorkerJob job) {
         for (size_t i = 0; all && i < all->n_children; i++)
-                if (all->children[i]->ticket && all->children[i]->lane == worker_job_lane(job))
+                if (all->children[i]->ticket && all->children[i]->lane == worker_jobs[job].lane)
                         return true;
         return false;
 }
@@ -841,7 +842,7 @@ void workers_forget(Workers *all, pid_t pid) {
         lost_forget(&all->lost, pid);
         for (size_t i = 0; i < all->n_tickets; i++)
                 if (all->tickets[i]->request.pid == pid &&
-                    !worker_job_acts(all->tickets[i]->request.job))
+                    !worker_jobs[all->tickets[i]->request.job].acts)
                         all->tickets[i]->is_outdated = !all->tickets[i]->process;
 }
 
@@ -858,8 +859,7 @@ void workers_prepare_guard(Workers *all) {
         for (size_t i = 0; all && i < all->n_children; i++)
                 n += all->children[i]->lane == WORKER_LANE_GUARD && !all->children[i]->ticket;
         for (; all && n < 2 &&
-               lane_count(all, WORKER_LANE_GUARD, false) <
-                       worker_lane_limits(WORKER_LANE_GUARD)->n_max;
+               lane_count(all, WORKER_LANE_GUARD, false) < worker_lanes[WORKER_LANE_GUARD].n_max;
              n++)
                 if (child_new(all, WORKER_LANE_GUARD, &child) < 0)
                         return;

@@ -82,16 +82,6 @@ size_t worker_reply_size(const WorkerReply *reply);
 
 /* --- jobs and lanes: see worker.h --- */
 
-typedef enum WorkerLane {
-        WORKER_LANE_FACTS,
-        WORKER_LANE_SAMPLES,
-        WORKER_LANE_MOVES, /* one child, which keeps the walks that are under way */
-        WORKER_LANE_ONCE,  /* takes minutes */
-        WORKER_LANE_WRITES,
-        WORKER_LANE_GUARD, /* writes that widen: two children are ready, no memory is needed */
-        N_WORKER_LANES,
-} WorkerLane;
-
 typedef struct WorkerLaneLimits {
         unsigned n_max, n_kept; /* children: at most, and while there is nothing to do */
         bool own;               /* of the daemon itself: nobody takes an answer that is late */
@@ -99,20 +89,13 @@ typedef struct WorkerLaneLimits {
         bool shares; /* with all at work, the oldest is given up, see WORKER_SHARE_USEC */
 } WorkerLaneLimits;
 
-/* Does it change anything, or only read? What it changes may be what the process waits for. */
-bool worker_job_acts(WorkerJob job);
-
-/* Is it of the host, whatever process the request names? */
-bool worker_job_is_of_host(WorkerJob job);
-
-WorkerLane worker_job_lane(WorkerJob job);
-const WorkerLaneLimits *worker_lane_limits(WorkerLane lane);
+extern const WorkerLaneLimits worker_lanes[N_WORKER_LANES];
 
 /* A binding that has to be widened before the kernel kills. */
 bool worker_request_is_urgent(const WorkerRequest *request);
 WorkerLane worker_request_lane(const WorkerRequest *request);
 
-/* As worker_job_wait(). But a join may wait for the lock of all control groups, as the making of a
+/* As the job's. But a join may wait for the lock of all control groups, as the making of a
  * group does, and that is not the process's doing. */
 WorkerWait worker_request_wait(const WorkerRequest *request);
 ProcessId worker_request_process(const WorkerRequest *request);

@@ -77,11 +77,28 @@ typedef enum WorkerWait {
         N_WORKER_WAITS,
 } WorkerWait;
 
-const char *worker_job_to_string(WorkerJob job); /* the metric's label: "data-dir" */
-WorkerWait worker_job_wait(WorkerJob job);
+/* Children that do not keep those of another lane waiting. */
+typedef enum WorkerLane {
+        WORKER_LANE_FACTS,
+        WORKER_LANE_SAMPLES,
+        WORKER_LANE_MOVES, /* one child, which keeps the walks that are under way */
+        WORKER_LANE_ONCE,  /* takes minutes */
+        WORKER_LANE_WRITES,
+        WORKER_LANE_GUARD, /* writes that widen: two children are ready, no memory is needed */
+        N_WORKER_LANES,
+} WorkerLane;
 
-/* A job that takes this long counts as hung. */
-uint64_t worker_job_deadline_usec(WorkerJob job);
+typedef struct WorkerJobInfo {
+        const char *name; /* the metric's label: "data-dir" */
+        WorkerLane lane;
+        WorkerWait wait;
+        uint64_t deadline_usec; /* a job that takes this long counts as hung */
+        size_t reply_bytes;     /* see worker_reply_size() */
+        bool acts;    /* it changes something, that the process may wait for; else it only reads */
+        bool of_host; /* whatever process the request names */
+} WorkerJobInfo;
+
+extern const WorkerJobInfo worker_jobs[N_WORKER_JOBS];
 
 /* One pass of the mover over a process; its steps have the same `pass`. */
 typedef struct WorkerMove {

@@ -14,7 +14,7 @@ static const Reason reasons[N_WORKER_WAITS] = {
 
 static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
         Binder *b = userdata;
-        const Reason reason = reasons[worker_job_wait(job)];
+        const Reason reason = reasons[worker_jobs[job].wait];
         size_t index;
         Instance *i = registry_find_pid(b->registry, process->pid, &index);
         const JournalFields fields = { .instance = i ? i->name : NULL,
@@ -22,28 +22,28 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
                                        .reason = reason,
                                        .repeats = true };
 
-        if (worker_job_wait(job) == WORKER_WAIT_NAMES) {
+        if (worker_jobs[job].wait == WORKER_WAIT_NAMES) {
                 journal_log(&b->host->journal, LOG_WARNING, NULL,
                             "The name service of this host does not answer (%u s); a user that is "
                             "not in /etc/passwd is not known until it does. Write such a user as a "
                             "number",
-                            (unsigned)(worker_job_deadline_usec(WORKER_USER) / 1000000));
+                            (unsigned)(worker_jobs[WORKER_USER].deadline_usec / 1000000));
                 return;
         }
-        if (worker_job_wait(job) == WORKER_WAIT_GROUPS) {
+        if (worker_jobs[job].wait == WORKER_WAIT_GROUPS) {
                 journal_log(&b->host->journal, LOG_WARNING, NULL,
                             "The kernel does not make or remove control groups (%u s): another "
                             "process holds their lock. What is in their control groups already "
                             "stays as it is; other processes are bound when the lock is free. Look "
                             "for tasks in state D: ps -eo pid,stat,wchan:30,comm",
-                            (unsigned)(worker_job_deadline_usec(WORKER_MAKE_GROUP) / 1000000));
+                            (unsigned)(worker_jobs[WORKER_MAKE_GROUP].deadline_usec / 1000000));
                 return;
         }
         journal_log(&b->host->journal, LOG_WARNING, &fields,
                     "process %d%s%s: %s (%s, %u s). It is not asked again as long as it runs this "
                     "program; %s",
                     process->pid, i ? " of " : "", i ? i->name : "", reason_to_sentence(reason),
-                    worker_job_to_string(job), (unsigned)(worker_job_deadline_usec(job) / 1000000),
+                    worker_jobs[job].name, (unsigned)(worker_jobs[job].deadline_usec / 1000000),
                     reason_to_remedy(reason));
         if (i)
                 (void)unresponsive_set_failure(b, i);

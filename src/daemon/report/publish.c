@@ -286,7 +286,7 @@ static int snapshot_render(Report *report) {
         s.self.pid = getpid();
         for (WorkerJob job = WORKER_ARGS; job < N_WORKER_JOBS; job++)
                 timeouts[job - WORKER_ARGS] =
-                        (JobTimeouts){ .job = worker_job_to_string(job),
+                        (JobTimeouts){ .job = worker_jobs[job].name,
                                        .n = workers_count_timeouts(host->workers, job) };
         access_fill(report->sampling, &s.access);
         r = irq_report_fill(*report->irq, &s.irq);

@@ -178,7 +178,7 @@ OFFICE_TEST(one_that_is_given_up) {
         assert_int_equal(IN_THE_END(o, read_args(o, 8, 200)), 0);
         assert_int_equal(o->n_hung, 1);
         assert_true(clock_monotonic_usec() - begun_usec <
-                    worker_job_deadline_usec(WORKER_ARGS) / 2);
+                    worker_jobs[WORKER_ARGS].deadline_usec / 2);
         assert_int_equal(o->hung.pid, o->children[0]);
         assert_int_equal(o->hung_job, WORKER_ARGS);
         assert_int_equal(workers_count_timeouts(o->workers, WORKER_ARGS), 1);
