@@ -266,6 +266,7 @@ int command_replan(const Args *args) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args,
                                             .machine = &machine,
+                                            .in_force = true,
                                             .replan = { .words = (char **)args->names,
                                                         .n_words = args->n_names } };
         _cleanup_free_ PlanChange *changes = NULL;
@@ -297,7 +298,7 @@ int command_replan(const Args *args) {
                 return r;
         for (size_t k = 0; k < args->n_names; k++) {
                 const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
-                bool found = s.report.n_instances == 0;
+                bool found = false;
 
                 for (size_t i = 0; i < s.report.n_instances && !found; i++)
                         found = word_list_names(&glob, s.report.instances[i].in->name,

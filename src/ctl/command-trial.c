@@ -533,7 +533,7 @@ static int find_instances(Trial *t) {
         int r = machine_open(t->args, &t->machine);
 
         if (r >= 0)
-                r = policies_load(t->args, &t->machine, &t->policies);
+                r = policies_load_in_force(t->args, &t->machine, &t->policies);
         if (r == -EINVAL)
                 r = policies_refuse(&t->policies, NULL);
         if (r >= 0)

@@ -8,6 +8,7 @@
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/model/product.h"
+#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/sys/unit-file.h"
@@ -110,6 +111,24 @@ int policies_load(const Args *args, const Machine *machine, Policies *ret) {
                 return -EINVAL;
         return load_sources(args->policy_dirs, args->n_policy_dirs, args->policy_files,
                             args->n_policy_files, machine, ret);
+}
+
+int policies_load_in_force(const Args *args, const Machine *machine, Policies *ret) {
+        const Snapshot *status = machine_daemon(machine);
+        _cleanup_close_ int fd = -EBADF;
+        int r = 0;
+
+        *ret = (Policies){ 0 };
+        policy_set_init(&ret->set);
+        /* A dry run keeps nothing: what is there would be of a former daemon. */
+        if (status && status->policy_in_force && status->mode != DAEMON_DRY_RUN &&
+            !args->policy_is_set)
+                fd = open(args->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0)
+                r = policy_kept_read(fd, &ret->files);
+        if (r == -ENOMEM)
+                return r;
+        return r > 0 ? parse_sources(machine, 0, ret) : policies_load(args, machine, ret);
 }
 
 int policies_load_path(const char *path, const Machine *machine, Policies *ret) {

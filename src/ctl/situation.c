@@ -63,6 +63,7 @@ static int load_policies(Situation *s) {
         if (!named && !s->machine->live)
                 return policies_load_defaults(s->machine, NULL, p);
         r = s->policy_path ? policies_load_path(s->policy_path, s->machine, p)
+            : s->in_force  ? policies_load_in_force(s->args, s->machine, p)
                            : policies_load(s->args, s->machine, p);
         if (r == -EINVAL)
                 return policies_refuse(p, NULL);
