@@ -67,12 +67,13 @@ static const OptionRow option_rows[] = {
         { "json", NULL, FIELD(json), READING | STATUS | LOCALITY | TRIAL, "print JSON" },
         { "tiup", NULL, FIELD(tiup), ADVISE, "print a fragment of a TiUP topology file" },
         { "ask", NULL, FIELD(ask), ADVISE | CHECK,
-          "ask the running TiDB and PD servers for GOMAXPROCS" },
+          "ask the running TiDB, TiKV and PD servers for\n"
+          "GOMAXPROCS, their version and their settings" },
         { "exact", NULL, FIELD(exact), LOCALITY,
           "count every page; locks the process's memory map for\n"
           "about 16 ms per resident GiB" },
-        { "all", NULL, FIELD(all), RELEASE | STATUS,
-          "release all instances; show all that is published" },
+        { "all", NULL, FIELD(all), RELEASE, "release all instances, also later ones" },
+        { "all", NULL, FIELD(all), STATUS, "show all that is published" },
         { "quiet", NULL, FIELD(quiet), STATUS, "print nothing, only set the exit status (-q)" },
         { "undo", NULL, FIELD(undo), RELEASE, "bind again what was released" },
         { "tiup", "FILE", FIELD(tiup_file), PLAN,
@@ -85,11 +86,12 @@ static const OptionRow option_rows[] = {
         { "afresh", NULL, FIELD(afresh), PLAN, "ignore the numa_node that the topology file has" },
         { "dry-run", NULL, FIELD(dry_run), CONTROL | REPLAN,
           "show what would change, and change nothing" },
-        { "output", "PATH", FIELD(output), GATHER | PLAN,
+        { "output", "PATH", FIELD(output), GATHER,
           "the file that gather creates (default:\n"
-          "tidbnumad-gather-HOST-DATE.tar.gz); the folder for\n"
-          "the topology and the hosts' policies that plan --tiup\n"
-          "creates" },
+          "tidbnumad-gather-HOST-DATE.tar.gz)" },
+        { "output", "PATH", FIELD(output), PLAN,
+          "with --tiup, create this folder, with the topology\n"
+          "and the hosts' policies" },
         { "watch", NULL, FIELD(watch), STATUS, "show it live, as top does" },
         { "yes", NULL, FIELD(yes), REPLAN, "do not ask" },
         { "for", "TIME", FIELD(duration), TRIAL,
@@ -311,15 +313,17 @@ static int answer(const Args *args, bool has_command) {
         for (size_t i = 0; i < ELEMENTSOF(option_rows); i++) {
                 const OptionRow *row = &option_rows[i];
 
-                /* An option that is another one for other commands is named once. */
+                /* An option that means something else to other commands is named once. */
                 if (find_option(row->name, 0) != row)
                         continue;
                 append_option(row, &text);
                 for (size_t k = i + 1; k < ELEMENTSOF(option_rows); k++) {
                         if (strcmp(option_rows[k].name, row->name) != 0)
                                 continue;
-                        text_appendf(&text, "%*swith %s, an option of ", HELP_COLUMN, "",
-                                     option_rows[k].argument);
+                        text_appendf(&text, "%*s", HELP_COLUMN, "");
+                        if (option_rows[k].argument && !row->argument)
+                                text_appendf(&text, "with %s, ", option_rows[k].argument);
+                        text_append(&text, "as an option of ");
                         append_commands(option_rows[k].commands, " and ", &text);
                         text_append(&text, ":\n");
                         append_lines(option_rows[k].help, 0, &text);

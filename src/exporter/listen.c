@@ -26,8 +26,8 @@ static const char help[] =
         "\n"
         "  -l, --listen=unix:PATH      listen on a unix socket (created with mode 0666)\n"
         "  -l, --listen=ADDRESS:PORT   listen on TCP; write an IPv6 address in brackets\n"
-        "  -d, --runtime-dir=DIR       where the daemon publishes (default: " EXPORTER_RUNTIME_DIR
-        ")\n"
+        "  -d, --runtime-dir=DIR       where the daemon publishes\n"
+        "                              (default: " EXPORTER_RUNTIME_DIR ")\n"
         "  -h, --help                  print this help\n"
         "  -V, --version               print the version\n"
         "\n"
@@ -40,7 +40,8 @@ static const char help[] =
         "  The same on TCP, 127.0.0.1:9797:\n"
         "    systemctl enable --now tidbnumad-exporter-tcp.socket\n"
         "  Without systemd:\n"
-        "    tidbnumad-exporter --listen 127.0.0.1:9797 --listen unix:/run/tidbnumad/metrics.sock\n"
+        "    tidbnumad-exporter --listen 127.0.0.1:9797 \\\n"
+        "                       --listen unix:/run/tidbnumad/metrics.sock\n"
         "\n"
         "See tidbnumad-exporter(8).\n";
 
@@ -253,8 +254,8 @@ int listeners_open(const Args *args, Listeners *ret) {
                 r = is_unix ? bind_unix(path, &fd) : bind_tcp(where, &fd);
                 if (r == -EADDRINUSE)
                         SAY("cannot listen on %s: another process listens there. If "
-                            "tidbnumad-exporter.socket is active, --listen is not needed",
-                            where);
+                            "tidbnumad-exporter%s.socket is active, --listen is not needed",
+                            where, is_unix ? "" : "-tcp");
                 else if (r < 0 && r != -EINVAL && r != -EEXIST)
                         SAY("cannot listen on %s: %s", where, strerror(-r));
                 if (r < 0)
