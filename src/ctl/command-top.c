@@ -129,6 +129,23 @@ static int compare_instances(const void *a, const void *b, void *userdata) {
         return r != 0 ? r : strcmp(x->name, y->name);
 }
 
+/* Left-aligned in so many columns; one that is too long ends with a mark. */
+static void append_column(const char *word, unsigned columns, Text *line) {
+        const size_t n = utf8_count(word, word + strlen(word));
+        const char *end = word;
+
+        if (n <= columns) {
+                text_appendf(line, "%s%*s", word, (int)(columns - n), "");
+                return;
+        }
+        for (unsigned i = 0; i + 1 < columns; i++)
+                do
+                        end++;
+                while (utf8_continues(*end));
+        text_append_bytes(line, word, (size_t)(end - word));
+        text_append(line, "…");
+}
+
 /* `n_shown` of `n` instances from `first` on. The bar of one is its nodes by number, each as its
  * digit or letter with a width for its share. */
 static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size_t first,
@@ -140,8 +157,11 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
         unsigned name, fixed, width;
 
         for (size_t i = 0; i < status->n_instances; i++) {
-                const size_t length = strlen(status->instances[i].name);
+                _cleanup_text_ Text shown = { 0 };
+                size_t length;
 
+                text_append_printable(&shown, status->instances[i].name);
+                length = utf8_count(shown.data, shown.data + shown.length);
                 longest = length > longest ? length : longest;
         }
         name = longest < NAME_MAX_COLUMNS ? (unsigned)longest : NAME_MAX_COLUMNS;
@@ -152,12 +172,13 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
         put_text(s, &line, NULL);
         for (size_t row = first; row < first + n_shown; row++) {
                 const InstanceInfo *i = sorted[row];
-                _cleanup_text_ Text remote = { 0 }, move = { 0 }, nodes = { 0 }, shown = { 0 };
+                _cleanup_text_ Text remote = { 0 }, move = { 0 }, place = { 0 }, shown = { 0 };
                 uint64_t all = 0, so_far = 0;
                 unsigned column = 0;
 
                 text_append_printable(&shown, i->name);
-                plan_words_set(ID_VIEW(&i->nodes), &nodes);
+                text_appendf(&place, "%-8s ", instance_state_to_string(i->state));
+                plan_words_set(ID_VIEW(&i->nodes), &place);
                 plan_words_bytes(remote_bytes(i), &remote);
                 if (i->pending_bytes > 0)
                         plan_words_bytes(i->pending_bytes, &move);
@@ -165,10 +186,13 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
                         text_append(&move, "-");
                 if (i->pending_bytes > 0 && !isnan(i->migration_left_seconds))
                         text_appendf(&move, " %.0f s", i->migration_left_seconds);
-                text_appendf(&line, "%c%-*.*s %-8.8s %-7.7s %10s %-17.17s ",
-                             row == selected ? '>' : ' ', name, name, text_string(&shown),
-                             instance_state_to_string(i->state), text_string(&nodes),
-                             text_string(&remote), text_string(&move));
+                text_append(&line, row == selected ? ">" : " ");
+                append_column(text_string(&shown), name, &line);
+                text_append(&line, " ");
+                append_column(text_string(&place), 16, &line);
+                text_appendf(&line, " %10s ", text_string(&remote));
+                append_column(text_string(&move), 17, &line);
+                text_append(&line, " ");
                 for (size_t k = 0; k < i->n_memory; k++)
                         all += i->memory_by_node[k].anon_bytes;
                 for (size_t k = 0; k < i->n_memory && all > 0; k++) {
@@ -183,7 +207,10 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
                 put_text(s, &line, status_is_problem(i) ? RED : NULL);
         }
         if (n == 0)
-                put_line(s, status_no_instances(status), NULL);
+                put_line(s,
+                         status->n_instances > 0 ? "No instance has this name."
+                                                 : status_no_instances(status),
+                         NULL);
 }
 
 /* --- nodes --- */
@@ -219,7 +246,18 @@ static void put_nodes(Screen *s) {
         }
 }
 
-void top_view_render(const TopView *view, Text *text) {
+/* The row of the instance that is shown alone, if that is there, else the selected one. */
+static size_t select_row(TopView *view, const InstanceInfo **sorted, size_t n) {
+        for (size_t i = 0; view->detail && view->detailed && i < n; i++)
+                if (strcmp(sorted[i]->name, view->detailed) == 0)
+                        return i;
+        view->detail = view->detail && !view->detailed && n > 0;
+        free(view->detailed);
+        view->detailed = NULL;
+        return view->selected < n ? view->selected : n > 0 ? n - 1 : 0;
+}
+
+void top_view_render(TopView *view, Text *text) {
         const Snapshot *f = view->question->status;
         _cleanup_free_ const InstanceInfo **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
         _cleanup_text_ Text page = { 0 }, problems = { 0 }, lines = { 0 }, more = { 0 };
@@ -236,10 +274,12 @@ void top_view_render(const TopView *view, Text *text) {
                 if (status_is_asked(view->question, &f->instances[i]))
                         sorted[n++] = &f->instances[i];
         qsort_r(sorted, n, sizeof(*sorted), compare_instances, &sort);
-        selected = view->selected < n ? view->selected : n > 0 ? n - 1 : 0;
-        if (view->detail && n > 0) {
+        selected = view->selected = select_row(view, sorted, n);
+        if (view->detail) {
                 StatusQuestion q = *view->question;
 
+                if (!view->detailed)
+                        view->detailed = strdup(sorted[selected]->name);
                 q.names = (const char *const[]){ sorted[selected]->name };
                 q.n_names = 1;
                 q.all = false; /* that is for `status` */
@@ -305,6 +345,7 @@ static void top_done(Top *top) {
         free(top->before);
         free(top->now);
         free(top->view.nodes);
+        free(top->view.detailed);
         closep(&top->signal_fd);
 }
 
@@ -320,8 +361,6 @@ static int top_draw(Top *top) {
         if (status_question_load(top->args, &status, &q) == -ENOMEM)
                 return -ENOMEM;
         (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-        if (view->selected >= status.n_instances)
-                view->selected = status.n_instances > 0 ? status.n_instances - 1 : 0;
         view->question = &q;
         view->columns = size.ws_col > 0 ? size.ws_col : 80;
         view->rows = size.ws_row > 0 ? size.ws_row : 24;
@@ -365,6 +404,12 @@ static double softirq_ratio(const NodeCounters *before, const NodeCounters *now)
                 all += now->cpu_seconds[m] - before->cpu_seconds[m];
         return all > 0 ? (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) / all
                        : (double)NAN;
+}
+
+static void select_other(TopView *view, size_t row) {
+        view->selected = row;
+        free(view->detailed);
+        view->detailed = NULL;
 }
 
 static int top_loop(Top *top) {
@@ -428,9 +473,9 @@ static int top_loop(Top *top) {
                                 else if (key == 'i' || key == '\r' || key == '\n')
                                         view->detail = !view->detail;
                                 else if (key == 'j' || direction == 'B')
-                                        view->selected++;
+                                        select_other(view, view->selected + 1);
                                 else if ((key == 'k' || direction == 'A') && view->selected > 0)
-                                        view->selected--;
+                                        select_other(view, view->selected - 1);
                                 else if (key == '\x1b' && !arrow)
                                         view->detail = false;
                                 i += arrow ? 2 : 0;

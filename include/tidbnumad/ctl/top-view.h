@@ -20,11 +20,13 @@ typedef struct TopView {
         size_t n_nodes;
         TopSort sort;
         size_t selected; /* row of the instance table */
-        bool detail;     /* show only that instance */
+        bool detail;     /* show only that instance, also when the order changes */
+        char *detailed;  /* its name; NULL: that of the selected row; owned */
         bool colors;
         unsigned columns, rows; /* size of the terminal */
 } TopView;
 
 /* Renders at most `rows` lines of at most `columns` columns, with problems first. The last line has
- * no newline. text->error shows a failure. */
-void top_view_render(const TopView *view, Text *text);
+ * no newline. text->error shows a failure. `selected` becomes a row that there is, and `detail`
+ * ends with the instance. */
+void top_view_render(TopView *view, Text *text);

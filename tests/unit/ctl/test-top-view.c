@@ -55,7 +55,11 @@ static void init(Example *e) {
         };
 }
 
-#define EXAMPLE_TEST(test) TEST_WITH(test, Example, e, init, (void))
+static void done(Example *e) {
+        free(e->view.detailed);
+}
+
+#define EXAMPLE_TEST(test) TEST_WITH(test, Example, e, init, done)
 
 EXAMPLE_TEST(screen) {
         _cleanup_text_ Text text = { 0 };
@@ -103,6 +107,50 @@ EXAMPLE_TEST(one_instance) {
         top_view_render(&e->view, &text);
         assert_non_null(strstr(text.data, "no room (shared-unit)"));
         assert_null(strstr(text.data, "\nb "));
+}
+
+/* It is shown alone until it ends, whatever moves meanwhile. */
+EXAMPLE_TEST(one_instance_stays_in_another_order) {
+        _cleanup_text_ Text text = { 0 };
+
+        e->view.detail = true;
+        for (unsigned i = 0; i < 2; i++) {
+                text_reset(&text);
+                top_view_render(&e->view, &text);
+                assert_non_null(strstr(text.data, "\nb "));
+                e->memory[1][1].anon_bytes = 0; /* the last of three by now */
+        }
+        assert_int_equal(e->view.selected, 2);
+        e->status.n_instances = 1;
+        text_reset(&text);
+        top_view_render(&e->view, &text);
+        assert_false(e->view.detail);
+        assert_non_null(strstr(text.data, "\n>a "));
+}
+
+EXAMPLE_TEST(columns) {
+        _cleanup_text_ Text text = { 0 };
+
+        e->instances[0].name = (char *)"tidb-größer-als-die-Spalte-4000";
+        e->instances[0].state = INSTANCE_NARROWING;
+        e->instances[0].nodes = node_set("0,2,4,6,8");
+        e->instances[1].name = (char *)"größer";
+        e->instances[1].nodes = node_set("0-1,4-5");
+        top_view_render(&e->view, &text);
+        assert_non_null(
+                strstr(text.data, "\n>tidb-größer-als-die-Spa… narrowing 0,2,4…   10.0 MiB -"));
+        assert_non_null(strstr(
+                text.data, "\n größer                   moving   0-1,4-5        0 B 50.0 MiB "));
+}
+
+EXAMPLE_TEST(unknown_name) {
+        _cleanup_text_ Text text = { 0 };
+
+        e->question.names = (const char *const[]){ "d" };
+        e->question.n_names = 1;
+        e->view.detail = true;
+        top_view_render(&e->view, &text);
+        assert_non_null(strstr(text.data, "\nNo instance has this name.\n"));
 }
 
 static void assert_in_rows(Example *e, unsigned rows, const char *part) {
