@@ -215,7 +215,7 @@ const UndoRecord *undo_limit_of(const Instance *i) {
 /* --- what the admin has set --- */
 
 static const char disjoint[] = "AllowedCPUs= or AllowedMemoryNodes= of its unit leaves nothing of "
-                               "its nodes: change these settings, or the nodes in the policy";
+                               "its nodes";
 
 const char *undo_apply_admin_limits(const Undoing *undo, const Instance *i, Placement *p) {
         const UndoRecord *record = admin_settings(undo, i);
