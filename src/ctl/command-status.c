@@ -387,8 +387,9 @@ static void add_instance(const StatusQuestion *q, Table *table, const InstanceIn
         } else /* the sentence is listed among the problems */
                 text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "",
                              reason_to_string(i->reason_code));
-        if (i->bound_by_reason)
-                text_appendf(cell, "%sbound by affinity, because %s", cell->length > 0 ? "; " : "",
+        if (i->bound_by_reason && instance_state_binds(i->state))
+                text_appendf(cell, "%s%s by affinity, because %s", cell->length > 0 ? "; " : "",
+                             i->state == INSTANCE_PLANNED ? "would be bound" : "bound",
                              i->bound_by_reason);
         table_add_text(table, cell);
 }

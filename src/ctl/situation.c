@@ -534,7 +534,8 @@ void situation_append_now(const Situation *s, const PlanReportInstance *row, Tex
                              verdict_memory_word(row->choice->placement.memory, now->memory_bound));
                 text_append(text, *now->reason ? ": " : "");
                 text_append_printable(text, now->reason);
-                if (!plan_report_places(row) || !*row->bound_by)
+                if (!plan_report_places(row) || !*row->bound_by ||
+                    !instance_state_binds(now->state))
                         return;
                 text_appendf(text, "; by %s%s", row->bound_by,
                              row->bound_by_reason ? ", because " : "");

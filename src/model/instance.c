@@ -74,6 +74,10 @@ static const char *const instance_state_strings[N_INSTANCE_STATES] = {
 };
 DEFINE_STRING_TABLE(instance_state_to_string, InstanceState, instance_state_strings)
 
+bool instance_state_binds(InstanceState state) {
+        return state != INSTANCE_WATCHED && state != INSTANCE_RELEASED && state != INSTANCE_REFUSED;
+}
+
 static const struct {
         const char *word, *sentence;
 } limit_states[N_LIMIT_STATES] = {

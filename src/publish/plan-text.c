@@ -349,7 +349,8 @@ void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
         for (size_t k = 0; k < report->n_instances; k++) {
                 const PlanReportInstance *i = &report->instances[k];
 
-                if (i->bound_by_reason && !id_set_is_empty(&i->choice->placement.nodes))
+                if (i->bound_by_reason && plan_report_places(i) &&
+                    (!i->published || instance_state_binds(i->published->state)))
                         text_append_names(text,
                                           "note: %s is bound by affinity, so its memory is moved "
                                           "but not bound: %s\n",

@@ -76,7 +76,8 @@ static void reconcile_log_final(const Binder *b, const Instance *i, bool first, 
                                                         : "is only partly bound to",
                             id_set_list(&p->nodes), v.cpu_bound ? "bound" : "not bound",
                             verdict_memory_word(p->memory, v.memory_bound), v.reason,
-                            why ? by_affinity : "", why ? why : "");
+                            why && instance_state_binds(v.state) ? by_affinity : "",
+                            why && instance_state_binds(v.state) ? why : "");
 }
 
 /* Logs the step that would be next, where nothing may be changed. */

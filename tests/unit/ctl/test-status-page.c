@@ -351,6 +351,12 @@ EXAMPLE_TEST(why_by_affinity) {
         assert_shows(text, " bound by affinity, because its unit is shared\n");
         assert_shows(text, " no-room; bound by affinity, because its scope has limits\n");
         free(text);
+        e->instances[0].state = INSTANCE_PLANNED;
+        e->instances[1].state = INSTANCE_REFUSED;
+        text = render(e, NULL, 1000, true);
+        assert_shows(text, " would be bound by affinity, because its unit is shared\n");
+        assert_shows(text, " no-room\n");
+        free(text);
 }
 
 /* What an older daemon does not tell. */

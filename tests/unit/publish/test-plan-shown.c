@@ -182,6 +182,15 @@ PLAN_TEST(plan) {
                 "note: imagined\n");
 }
 
+PLAN_TEST(refused_is_not_bound) {
+        const InstanceInfo refused = { .state = INSTANCE_REFUSED };
+        _cleanup_text_ Text text = { 0 };
+
+        e->instances[1].published = &refused;
+        plan_table_render(&e->report, 0, &text);
+        assert_null(strstr(text.data, "is bound by affinity"));
+}
+
 PLAN_TEST(nothing_to_place) {
         _cleanup_text_ Text text = { 0 };
 
