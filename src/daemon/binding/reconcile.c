@@ -535,7 +535,10 @@ static void instance_begin(Binder *b, Instance *i, uint64_t now_usec) {
                           .can_enforce = true,
                           .cpus_applied =
                                   binding_cpus_applied(i) && i->binding.join_deadline_usec == 0 };
-        if (binding_may_change(b, i) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
+        /* One that was released may have been so in order to be bound by other means, which are
+         * chosen by what is observed: else it is bound by the former ones, and released again. */
+        if ((i->undo.record || i->binding.means.method == METHOD_NONE) &&
+            binding_may_change(b, i) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
             !unresponsive_refuses(b, i, now_usec))
                 (void)bind_carry_out(b, i, &blind, now_usec);
         /* Until the worker has answered, it may be seen in its group before that is known. */

@@ -2,6 +2,26 @@
  * in turn fails, is answered late, or is not answered at all. In the end all is bound, and then as
  * it was. */
 #include "sequence-host.h"
+#include "tidbnumad/sys/affinity.h"
+
+int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
+                               const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses);
+int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
+                               const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses) {
+        IdSet now;
+        char list[ID_SET_LIST_MAX];
+
+        (void)sysroot;
+        (void)handle;
+        (void)exactly;
+        (void)n_pid_reuses;
+        id_set_convert(cpus, &now);
+        id_set_intersect(&now, &world.effective.cpus);
+        (void)id_set_render_list(&now, list, sizeof(list));
+        fake_thread(&world.tree, tid, tid, list, 0);
+        fake_status_file(&world.tree, fmt("proc/%d", tid), list);
+        return 1;
+}
 
 static void bind_and_release(Daemon *d) {
         request(d, false);
@@ -88,4 +108,28 @@ TEST(released_while_a_call_is_under_way) {
 
 TEST(started_anew_while_a_call_is_under_way) {
         each_call_then(start_behind_it);
+}
+
+static void policy_set_backend(Daemon *d, PolicyBackend backend) {
+        d->policy.backend = backend;
+        instance_queue(d->instance, WORK_POLICY);
+}
+
+TEST(a_policy_gets_and_loses_its_backend) {
+        for (size_t u = 0; u < ELEMENTSOF(units); u++) {
+                Daemon d;
+
+                begin(&d, u, 0, REFUSED, 0);
+                wait_for(&d, INSTANCE_BOUND);
+                policy_set_backend(&d, POLICY_BACKEND_AFFINITY);
+                wait_for(&d, INSTANCE_PARTLY);
+                assert_true(sets_equal(&world.properties, &world.before));
+                policy_set_backend(&d, POLICY_BACKEND_AUTO);
+                wait_for(&d, INSTANCE_BOUND);
+                assert_bound(&d);
+                request(&d, true);
+                wait_for(&d, INSTANCE_RELEASED);
+                assert_as_before(&d);
+                end(&d);
+        }
 }
