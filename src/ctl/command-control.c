@@ -298,7 +298,7 @@ int command_replan(const Args *args) {
                 return r;
         for (size_t k = 0; k < args->n_names; k++) {
                 const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
-                bool found = false;
+                bool found = strcmp(args->names[k], "*") == 0; /* all, also of none */
 
                 for (size_t i = 0; i < s.report.n_instances && !found; i++)
                         found = word_list_names(&glob, s.report.instances[i].in->name,
