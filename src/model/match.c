@@ -155,6 +155,13 @@ bool known_unit_is_service(const char *unit) {
         return unit_is_service(unit) && !text_ends_with(unit, "@.service");
 }
 
+bool known_unit_is_own(const char *own, const char *unit) {
+        const size_t length = own && text_ends_with(own, SUFFIX) ? strlen(own) - strlen(SUFFIX) : 0;
+
+        return length > 0 && strncmp(unit, own, length) == 0 &&
+               (unit[length] == '-' || strcmp(unit + length, SUFFIX) == 0);
+}
+
 /* Letters and digits that match themselves, the suffix not counted. */
 static size_t count_literals(const char *glob) {
         size_t n = 0, length = strlen(glob) - (text_ends_with(glob, SUFFIX) ? strlen(SUFFIX) : 0);

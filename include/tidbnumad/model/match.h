@@ -85,6 +85,11 @@ bool match_needs_port(const Policy *policy, const char *unit);
 /* Can this be prepared at all? A service with a name of its own: no template, no user's manager. */
 bool known_unit_is_service(const char *unit);
 
+/* Is it the daemon's own unit (may be NULL), or one of its package, such as
+ * tidbnumad-exporter.service beside tidbnumad.service? A glob such as "tidb*.service" means TiDB's
+ * servers, and their places are not to be taken by these. */
+bool known_unit_is_own(const char *own, const char *unit);
+
 /* Does a policy name this unit, in `match` or in an entry of `instances`? A glob with fewer than
  * two letters or digits of its own ("*.service") names nothing: that is half the host. */
 bool known_unit_is_named(const PolicySet *policies, const char *unit);

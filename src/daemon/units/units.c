@@ -31,7 +31,7 @@ static Unit *unit_list_get(Units *units, const char *name) {
         if (u)
                 return u;
         if (!known_unit_is_service(name) || !known_unit_is_named(&units->host->policies, name) ||
-            (units->own_unit && strcmp(name, units->own_unit) == 0))
+            known_unit_is_own(units->own_unit, name))
                 return NULL;
         if (ARRAY_RESERVE(units->units, units->allocated, units->n_units + 1) < 0 ||
             unit_new(units, name, &u) < 0)

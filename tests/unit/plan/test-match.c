@@ -326,6 +326,15 @@ TEST(services_only) {
         assert_false(known_unit_is_service(".service"));
 }
 
+TEST(units_of_the_daemon_itself) {
+        assert_true(known_unit_is_own("tidbnumad.service", "tidbnumad.service"));
+        assert_true(known_unit_is_own("tidbnumad.service", "tidbnumad-exporter.service"));
+        assert_false(known_unit_is_own("tidbnumad.service", "tidb-4000.service"));
+        assert_false(known_unit_is_own("tidbnumad.service", "tidbnumads.service"));
+        assert_false(known_unit_is_own("session-1.scope", "session-1-x.service"));
+        assert_false(known_unit_is_own(NULL, "tidbnumad.service"));
+}
+
 TEST(named) {
         assert_true(named("tidb-*.service", "tidb-4000.service"));
         assert_true(named("tidb-4000.service", "tidb-4000.service"));
