@@ -103,6 +103,12 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                         also = true;
                 }
                 text_append(text, ".\n");
+                if (published && strcmp(published->name, owner->name) != 0)
+                        text_append_names(text,
+                                          "It is bound by the policy %s all the same: the "
+                                          "processes of a service are one instance, of the policy "
+                                          "that matched first.\n",
+                                          published->name);
         } else if (published)
                 text_append_names(text, "\nThe daemon reports that it belongs to the policy %s.\n",
                                   published->name);

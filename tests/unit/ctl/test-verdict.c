@@ -119,6 +119,16 @@ WORLD_TEST(as_the_daemon_reports) {
                                        "The daemon reports that it belongs to the policy tikv.\n");
 }
 
+/* One of two programs in a service. */
+WORLD_TEST(in_the_instance_of_another_policy) {
+        _cleanup_text_ Text text = { 0 };
+
+        w->set.n_policies = 3;
+        verdict_render_all(&w->set, &w->process, &w->policies[0], 0, &text);
+        assert_non_null(strstr(text.data, "\nIt belongs to the policy tidb.\n"
+                                          "It is bound by the policy tikv all the same: "));
+}
+
 WORLD_TEST(json) {
         static const char *const keys[] = { "exe", "unit", NULL, NULL, NULL };
         json_t *json = JSON_WRITTEN(j, JSON_OBJECT(j, NULL) verdict_json(j, &w->set, &w->process));
