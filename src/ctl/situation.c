@@ -402,7 +402,9 @@ static void note_instances(Situation *s) {
         if (denied > 0)
                 situation_note(s, "%zu process%s could not be read%s%s", denied,
                                denied == 1 ? "" : "es", geteuid() == 0 ? "" : ", which needs root",
-                               status ? "; the daemon's report was used for them" : "");
+                               !status       ? ""
+                               : denied == 1 ? "; the daemon's report was used for it"
+                                             : "; the daemon's report was used for them");
         if (s->report.n_instances == 0)
                 situation_note(s, s->machine->runs
                                           ? "no running process matches a policy; tidbnumactl "

@@ -377,7 +377,7 @@ static bool check_undo(const Control *c, ControlAnswer *answer) {
         if (undo_is_open(&c->m->undo))
                 return true;
         answer_refuse(answer, CONTROL_ERROR_REFUSED,
-                      "the undo records in %s/undo cannot be read, so nothing can be given back; "
+                      "the undo records in %s/undo cannot be read, so nothing can be restored; "
                       "the journal says why: journalctl -u tidbnumad",
                       c->m->host.args->runtime_dir);
         return false;
@@ -473,8 +473,8 @@ static void await_released(const Control *c, const Call *call, Text *missing) {
         for (size_t i = 0; i < irq->last.n_devices && !names_interrupts; i++)
                 names_interrupts = call_names(call, irq->last.devices[i].name, NULL);
         if (names_interrupts && irq_is_asked_back(irq, &irq->last))
-                append_missing(missing, RELEASE_HOST,
-                               "interrupts and settings are being given back", NULL);
+                append_missing(missing, RELEASE_HOST, "interrupts and settings are being restored",
+                               NULL);
 }
 
 static void tell_released(const Control *c, const Call *call, ControlAnswer *answer) {
@@ -535,9 +535,18 @@ static void await_bound(const Control *c, const Call *call, Text *missing) {
 }
 
 static void tell_bound(const Control *c, const Call *call, ControlAnswer *answer) {
+        const Manager *m = c->m;
+
         tell_instances(c, call, answer);
+        for (size_t i = 0; m->irq && i < m->irq->last.n_devices && i < m->irq->n_devices; i++)
+                if (m->irq->devices[i].reason != IRQ_REASON_NO_ENTRY &&
+                    call_names(call, m->irq->last.devices[i].name, NULL))
+                        answer_add(answer, "%s: its interrupts are no longer released",
+                                   m->irq->last.devices[i].name);
         if (call_names(call, RELEASE_HOST, NULL))
                 answer_add(answer, RELEASE_HOST ": no longer released");
+        if (answer->lines.n_words == 0)
+                answer_add(answer, "No longer released; no instance of that name runs.");
         tell_notes(c, call, answer);
 }
 
@@ -688,7 +697,7 @@ static void await_trial_ended(const Control *c, _unused_ const Call *call, Text 
         if (undo_release_is_asked(&c->m->host, i->name, i->unit) && !instance_is_released(c, i))
                 append_missing(missing, i->name, "not released yet", NULL);
         if (missing->length == 0 && c->m->host.requests.trial == TRIAL_REQUEST_ENDS)
-                append_missing(missing, RELEASE_HOST, "being given back", NULL);
+                append_missing(missing, RELEASE_HOST, "being restored", NULL);
 }
 
 static void tell_trial_kept(const Control *c, const Call *call, ControlAnswer *answer) {
