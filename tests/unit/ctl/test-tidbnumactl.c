@@ -129,6 +129,7 @@ FILES_TEST(answers) {
                 { "plan --nonsense", 64, NULL, "--nonsense" },
                 { "plan --help >/dev/full", 1, NULL, "No space left on device" },
                 { "status --runtime-dir none", 69, NULL, "no daemon has published" },
+                { "status -q --runtime-dir none", 69, NULL, NULL },
                 { "replan --runtime-dir none", 69, NULL, "no daemon runs" },
                 { "pause --runtime-dir none", 69, NULL, "no daemon runs" },
                 { "reload --runtime-dir none", 69, NULL, "systemctl start tidbnumad" },
