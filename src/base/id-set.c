@@ -23,27 +23,8 @@ void id_target_intersect(IdTarget set, IdView other) {
                 set.words[i] &= other.words[i];
 }
 
-/* Of views of different width, the ids that the narrower one cannot hold are not in it. */
-static uint64_t id_view_word(IdView set, size_t index) {
-        return index < set.n_words ? set.words[index] : 0;
-}
-
-bool id_view_is_subset(IdView inner, IdView outer) {
-        for (size_t i = 0; i < inner.n_words; i++)
-                if (inner.words[i] & ~id_view_word(outer, i))
-                        return false;
-        return true;
-}
-
 bool id_view_equal(IdView a, IdView b) {
         return id_view_is_subset(a, b) && id_view_is_subset(b, a);
-}
-
-bool id_view_intersects(IdView a, IdView b) {
-        for (size_t i = 0; i < a.n_words; i++)
-                if (a.words[i] & id_view_word(b, i))
-                        return true;
-        return false;
 }
 
 uint32_t id_view_count(IdView set) {

@@ -130,10 +130,26 @@ static inline bool id_view_has(IdView set, uint32_t id) {
         return id / 64 < set.n_words && (set.words[id / 64] >> (id % 64) & 1);
 }
 
-/* These three also of views of different width. */
+/* Of views of different width, the ids that the narrower one cannot hold are not in it. */
+static inline uint64_t id_view_word(IdView set, size_t index) {
+        return index < set.n_words ? set.words[index] : 0;
+}
+
+static inline bool id_view_is_subset(IdView inner, IdView outer) {
+        for (size_t i = 0; i < inner.n_words; i++)
+                if (inner.words[i] & ~id_view_word(outer, i))
+                        return false;
+        return true;
+}
+
+static inline bool id_view_intersects(IdView a, IdView b) {
+        for (size_t i = 0; i < a.n_words; i++)
+                if (a.words[i] & id_view_word(b, i))
+                        return true;
+        return false;
+}
+
 bool id_view_equal(IdView a, IdView b);
-bool id_view_is_subset(IdView inner, IdView outer);
-bool id_view_intersects(IdView a, IdView b);
 uint32_t id_view_count(IdView set);
 int id_view_next(IdView set, uint32_t from);
 void id_view_convert(IdView from, IdTarget ret);
