@@ -14,14 +14,10 @@ enum { HEAVY_WEIGHT = 8, FEW_CPUS_PART = 4 };
 static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
         const PlacementChoice *choice = item->choice;
         const Policy *policy = item->policy;
-        const Topology *topology = planner->input->topology;
-        const CpuSet online = topology_cpus(topology);
-        const size_t n_cpus = id_set_count(&online) + id_set_count(&topology->offline_cpus);
         const NodeSet devices = placement_devices(planner->input, item->in),
                       reserved = placement_reserved(planner->input);
         const PlanNode *first = NULL;
         uint32_t warnings = 0;
-        size_t n_nodes = 0;
 
         if (!id_set_is_empty(&choice->reserved))
                 warnings |= choice->basis == BASIS_EXPLICIT ? WARN_RESERVED_NAMED : WARN_RESERVED;
@@ -64,10 +60,9 @@ static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
                 warnings |= WARN_MOVED;
         if (!placement_has_memory(planner, &item->nodes))
                 warnings |= WARN_NO_MEMORY;
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                n_nodes += topology->nodes[i].kind == NODE_NORMAL;
         if (policy->cpus.choice != CPUS_LIST && placement_weight(item->in) >= HEAVY_WEIGHT &&
-            id_set_count(&choice->placement.cpus) * FEW_CPUS_PART * n_nodes < n_cpus)
+            id_set_count(&choice->placement.cpus) * FEW_CPUS_PART * planner->n_normal <
+                    planner->n_cpus)
                 warnings |= WARN_FEW_CPUS;
         return warnings;
 }

@@ -80,6 +80,7 @@ typedef struct Planner {
         const PlacementInput *input;
         PlanNode nodes[PLACEMENT_NODES_MAX];
         size_t n_nodes, n_packages, n_pools;
+        size_t n_normal, n_cpus; /* nodes of ordinary memory; CPUs, online or not */
         uint32_t exclusive_in[PLACEMENT_NODES_MAX]; /* by socket: exclusive instances counted */
         PlanPolicy *policies;                       /* owned */
         size_t n_policies;
