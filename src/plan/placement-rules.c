@@ -251,21 +251,13 @@ static void item_fix(const Planner *planner, PlanItem *item, const NodeBits *bit
 /* Does one socket have `need` of these nodes, including all that the item must have? */
 static bool fits_package(const Planner *planner, const NodeBits *must, size_t need,
                          const NodeBits *feasible) {
-        int first = id_set_next(must, 0);
-        uint16_t n[PLACEMENT_NODES_MAX] = { 0 };
-        bool fits = false;
+        for (size_t p = 0; p < planner->n_packages; p++) {
+                const NodeBits in = id_set_and(feasible, &planner->packages[p].nodes);
 
-        NODE_BITS_FOREACH(i, must)
-        if (planner->nodes[i].package != planner->nodes[first].package)
-                return false;
-        NODE_BITS_FOREACH(i, feasible) {
-                uint32_t package = planner->nodes[i].package;
-
-                n[package]++;
-                fits |= n[package] >= need &&
-                        (first < 0 || package == planner->nodes[first].package);
+                if (id_set_count(&in) >= need && id_set_is_subset(must, &in))
+                        return true;
         }
-        return fits;
+        return false;
 }
 
 /* Do these nodes suffice for `count`, or with `count: auto` (0) for any, and if not, why? */
@@ -601,6 +593,7 @@ int placement_planner_init(Planner *planner, const PlacementInput *input, Placem
                         .reserved = id_set_has(&plan->reserved, node->id),
                         .cpu_part = placement_cpu_part(input, i),
                         .room_part = placement_room_part(topology, i),
+                        .n_pools = node->memory_bytes ? planner->n_pools : 0,
                         .free_mib = { placement_free_mib(input, i) },
                 };
                 for (size_t k = 0; k < i && n->package == planner->n_packages; k++)
@@ -608,6 +601,7 @@ int placement_planner_init(Planner *planner, const PlacementInput *input, Placem
                                 n->package = planner->nodes[k].package;
                 if (n->package == planner->n_packages)
                         planner->n_packages++;
+                id_set_add(&planner->packages[n->package].nodes, i);
                 for (size_t p = 1; p < planner->n_pools; p++) {
                         const HugePool *pool = &input->pools->list[p - 1];
 

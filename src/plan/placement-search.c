@@ -14,74 +14,84 @@ enum {
         DISPLACED_MOST = 32,
 };
 
+/* More than any set of nodes costs, by the first criterion. */
+#define DEAREST .by[0] = INT64_MAX
+
 static void planner_spend(Planner *planner, size_t n) {
         planner->effort -= n < planner->effort ? n : planner->effort;
 }
 
 /* --- costs --- */
 
-int placement_cost_compare(const PlanCost *a, const PlanCost *b) {
-        for (unsigned i = 0; i < N_CRITERIA; i++)
+/* By the first `n` criteria. */
+static int cost_compare_first(const PlanCost *a, const PlanCost *b, unsigned n) {
+        for (unsigned i = 0; i < n; i++)
                 if (a->by[i] != b->by[i])
                         return a->by[i] < b->by[i] ? -1 : 1;
         return 0;
 }
 
-static void cost_add(PlanCost *sum, const PlanCost *more) {
-        for (unsigned i = 0; i < N_CRITERIA; i++)
-                sum->by[i] += more->by[i];
+int placement_cost_compare(const PlanCost *a, const PlanCost *b) {
+        return cost_compare_first(a, b, N_CRITERIA);
 }
 
-int64_t placement_price_package(const Planner *planner, const PlanItem *item, uint32_t package) {
-        return (item->exclusive ? planner->exclusive_in[package] : 0) +
-               planner->policies[item->policy_index].in[package];
+/* `ret` is `sum` and the price of node `i` for an item that is not counted there, as if the item
+ * had no other node in the socket, and without the distance. The criteria up to the spread apart:
+ * most nodes lose by one of them, and the others need not be computed. */
+static inline void price_node_first(const Planner *planner, const PlanItem *item, size_t i,
+                                    const PlanCost *sum, PlanCost *ret) {
+        const PlanNode *node = &planner->nodes[i];
+
+        ret->by[WEIGH_STABILITY] = sum->by[WEIGH_STABILITY] - id_set_has(&item->former, i);
+        ret->by[WEIGH_DEVICE] = sum->by[WEIGH_DEVICE] + item->device[i];
+        ret->by[WEIGH_EXCLUSIVE] =
+                sum->by[WEIGH_EXCLUSIVE] + (item->exclusive ? node->n_exclusive : 0);
+        ret->by[WEIGH_POLICY] = sum->by[WEIGH_POLICY] + planner->policies[item->policy_index].on[i];
+        ret->by[WEIGH_RESERVED] = sum->by[WEIGH_RESERVED] + node->reserved;
+        ret->by[WEIGH_SPREAD] =
+                sum->by[WEIGH_SPREAD] + placement_price_package(planner, item, node->package);
 }
 
-/* Adds the price of node `i` for an item that is not counted there. What it leaves, and what it has
- * to move, are those of the whole item less what the node saves. */
-static inline void price_node(const Planner *planner, const PlanItem *item, size_t i,
-                              PlanCost *cost) {
+static inline void price_node_then(const Planner *planner, const PlanItem *item, size_t i,
+                                   const PlanCost *sum, PlanCost *ret) {
         const PlanNode *node = &planner->nodes[i];
         /* by which the square of the sum grows */
-        uint64_t squares = item->weight * (2 * node->weight + item->weight);
+        uint64_t squares = item->weight * (2 * node->weight + item->weight), missing_mib = 0;
 
-        cost->by[WEIGH_STABILITY] -= id_set_has(&item->former, i);
-        cost->by[WEIGH_DEVICE] += item->device[i];
-        cost->by[WEIGH_EXCLUSIVE] += item->exclusive ? node->n_exclusive : 0;
-        cost->by[WEIGH_POLICY] += planner->policies[item->policy_index].on[i];
-        cost->by[WEIGH_RESERVED] += node->reserved;
-        for (size_t p = 0; p < planner->n_pools; p++) {
+        for (size_t p = 0; p < node->n_pools; p++) {
                 const uint64_t used = node->used_mib[p], free_mib = node->free_mib[p],
-                               more = node->node->memory_bytes ? item->share_mib[p] : 0;
+                               more = item->share_mib[p];
 
                 if (used + more > free_mib)
-                        cost->by[WEIGH_MEMORY] +=
-                                (int64_t)(used >= free_mib ? more : used + more - free_mib);
+                        missing_mib += used >= free_mib ? more : used + more - free_mib;
         }
-        cost->by[WEIGH_ROOM] += (int64_t)(squares * node->room_part);
-        cost->by[WEIGH_LOAD] += (int64_t)(squares * node->cpu_part);
-        cost->by[WEIGH_MOVE] -= item->at_mib[i];
-        cost->by[WEIGH_NUMBER] += (int64_t)i;
+        ret->by[WEIGH_MEMORY] = sum->by[WEIGH_MEMORY] + (int64_t)missing_mib;
+        ret->by[WEIGH_ROOM] = sum->by[WEIGH_ROOM] + (int64_t)(squares * node->room_part);
+        ret->by[WEIGH_LOAD] = sum->by[WEIGH_LOAD] + (int64_t)(squares * node->cpu_part);
+        ret->by[WEIGH_MOVE] = sum->by[WEIGH_MOVE] - item->at_mib[i];
+        ret->by[WEIGH_NUMBER] = sum->by[WEIGH_NUMBER] + (int64_t)i;
 }
 
-PlanCost placement_price(const Planner *planner, const PlanItem *item, const NodeBits *nodes) {
-        PlanCost cost = { .by[WEIGH_STABILITY] = item->n_former, .by[WEIGH_MOVE] = item->all_mib };
-        NodeBits packages = { 0 };
+void placement_price(const Planner *planner, const PlanItem *item, const NodeBits *nodes,
+                     PlanCost *sum) {
+        uint16_t before[PLACEMENT_NODES_MAX];
+        size_t n = 0;
 
         NODE_BITS_FOREACH(i, nodes) {
                 const uint32_t package = planner->nodes[i].package;
+                const int64_t spread = sum->by[WEIGH_SPREAD];
 
-                price_node(planner, item, (size_t)i, &cost);
-                if (!id_set_has(&packages, package))
-                        cost.by[WEIGH_SPREAD] += placement_price_package(planner, item, package);
-                id_set_add(&packages, package);
-                for (int k = node_bits_next(nodes, (unsigned)i + 1); k >= 0;
-                     k = node_bits_next(nodes, (unsigned)k + 1))
-                        cost.by[WEIGH_DISTANCE] +=
-                                placement_distance(planner, (size_t)i, (size_t)k) +
-                                placement_distance(planner, (size_t)k, (size_t)i);
+                price_node_first(planner, item, (size_t)i, sum, sum);
+                price_node_then(planner, item, (size_t)i, sum, sum);
+                for (size_t k = 0; k < n; k++) {
+                        if (planner->nodes[before[k]].package == package)
+                                sum->by[WEIGH_SPREAD] = spread;
+                        sum->by[WEIGH_DISTANCE] +=
+                                placement_distance(planner, (size_t)i, before[k]) +
+                                placement_distance(planner, before[k], (size_t)i);
+                }
+                before[n++] = (uint16_t)i;
         }
-        return cost;
 }
 
 /* Counts an item on nodes: `by` 1, or -1 when it is taken away. */
@@ -96,13 +106,13 @@ static void planner_count(Planner *planner, const PlanItem *item, const NodeBits
                 node->n_exclusive += item->exclusive ? (uint32_t)by : 0;
                 node->weight += item->weight * (uint64_t)by;
                 policy->on[i] += (uint32_t)by;
-                for (size_t p = 0; node->node->memory_bytes && p < planner->n_pools; p++)
+                for (size_t p = 0; p < node->n_pools; p++)
                         node->used_mib[p] += item->share_mib[p] * (uint64_t)by;
                 if (id_set_has(&packages, node->package))
                         continue;
                 id_set_add(&packages, node->package);
                 policy->in[node->package] += (uint32_t)by;
-                planner->exclusive_in[node->package] += item->exclusive ? (uint32_t)by : 0;
+                planner->packages[node->package].n_exclusive += item->exclusive ? (uint32_t)by : 0;
         }
 }
 
@@ -115,9 +125,9 @@ void placement_take(Planner *planner, const PlanItem *item) {
         planner_count(planner, item, &item->nodes, -1);
 }
 
-static PlanCost take_and_price(Planner *planner, const PlanItem *item) {
+static void take_and_price(Planner *planner, const PlanItem *item, PlanCost *sum) {
         placement_take(planner, item);
-        return placement_price(planner, item, &item->nodes);
+        placement_price(planner, item, &item->nodes, sum);
 }
 
 /* --- the feasible sets of an item --- */
@@ -144,7 +154,6 @@ static void sets_enter_group(PlanSets *sets, size_t begin) {
 }
 
 void placement_sets_init(PlanSets *sets, const Planner *planner, const PlanItem *item) {
-        const NodeBits rest = id_set_minus(&item->feasible, &item->must);
         const int must = node_bits_next(&item->must, 0);
 
         sets->planner = planner;
@@ -154,11 +163,14 @@ void placement_sets_init(PlanSets *sets, const Planner *planner, const PlanItem 
         sets->begun = false;
         sets->seeds = item->choice->n_feasible > SETS_MAX;
         for (uint32_t p = 0; p < (item->same_package ? planner->n_packages : 1); p++) {
+                NodeBits rest = id_set_minus(&item->feasible, &item->must);
+
                 if (item->same_package && must >= 0 && planner->nodes[must].package != p)
                         continue;
+                if (item->same_package)
+                        id_set_intersect(&rest, &planner->packages[p].nodes);
                 NODE_BITS_FOREACH(i, &rest)
-                if (!item->same_package || planner->nodes[i].package == p)
-                        sets->pool[sets->n_pool++] = (uint16_t)i;
+                sets->pool[sets->n_pool++] = (uint16_t)i;
         }
         sets_enter_group(sets, 0);
 }
@@ -277,42 +289,47 @@ static void growth_add(Growth *g, size_t node) {
         growth_count(g, node, 1);
 }
 
-/* What a node that is not in the set would add. */
-static PlanCost growth_price(const Growth *g, size_t node) {
-        uint32_t package = g->planner->nodes[node].package;
-        PlanCost cost = { 0 };
+/* Of these nodes the one that would add least to a set (NULL: an empty one), if that is less than
+ * `best`; else -1. */
+static int find_next(const Planner *planner, const PlanItem *item, const Growth *set,
+                     const NodeBits *nodes, PlanCost *best) {
+        const PlanCost nothing = { 0 };
+        int next = -1;
 
-        price_node(g->planner, g->item, node, &cost);
-        cost.by[WEIGH_DISTANCE] = g->inner[node];
-        if (g->touched[package] == 0)
-                cost.by[WEIGH_SPREAD] = placement_price_package(g->planner, g->item, package);
-        return cost;
-}
+        NODE_BITS_FOREACH(i, nodes) {
+                PlanCost cost;
 
-/* The cheapest node that is not in the set. */
-static int growth_find_next(const Growth *g, PlanCost *ret) {
-        NodeBits left = id_set_minus(&g->room, &g->has);
-        int best = -1;
-
-        NODE_BITS_FOREACH(i, &left) {
-                PlanCost cost = growth_price(g, (size_t)i);
-
-                if (best >= 0 && placement_cost_compare(&cost, ret) >= 0)
+                price_node_first(planner, item, (size_t)i, &nothing, &cost);
+                if (set && set->touched[planner->nodes[i].package] > 0)
+                        cost.by[WEIGH_SPREAD] = 0;
+                if (cost_compare_first(&cost, best, WEIGH_SPREAD + 1) > 0)
                         continue;
-                best = i;
-                *ret = cost;
+                price_node_then(planner, item, (size_t)i, &nothing, &cost);
+                cost.by[WEIGH_DISTANCE] = set ? set->inner[i] : 0;
+                if (placement_cost_compare(&cost, best) >= 0)
+                        continue;
+                next = i;
+                *best = cost;
         }
-        planner_spend(g->planner, id_set_count(&left));
-        return best;
+        return next;
 }
 
-/* Takes each node out in turn and puts the cheapest one in. */
+/* Of all nodes that are not in the set. */
+static int growth_find_next(const Growth *g, PlanCost *best) {
+        const NodeBits left = id_set_minus(&g->room, &g->has);
+
+        planner_spend(g->planner, id_set_count(&left));
+        return find_next(g->planner, g->item, g, &left, best);
+}
+
+/* Takes each node out in turn and puts the cheapest one in, if that costs less than the same. */
 static bool growth_exchange(Growth *g) {
         bool better = false;
 
         for (size_t at = 0; at < g->n; at++) {
                 const size_t node = g->nodes[at];
-                PlanCost before, after;
+                PlanCost cost = { DEAREST };
+                NodeBits out = { 0 };
                 int next;
 
                 if (id_set_has(&g->item->must, node))
@@ -320,136 +337,140 @@ static bool growth_exchange(Growth *g) {
                 g->nodes[at] = g->nodes[--g->n];
                 g->has.words[node / 64] &= ~(UINT64_C(1) << (node % 64));
                 growth_count(g, node, -1);
-                before = growth_price(g, node);
-                next = growth_find_next(g, &after);
-                if (placement_cost_compare(&after, &before) >= 0) {
-                        growth_add(g, node);
-                        continue;
-                }
-                growth_add(g, (size_t)next);
-                better = true;
+                id_set_add(&out, node);
+                (void)find_next(g->planner, g->item, g, &out, &cost);
+                next = growth_find_next(g, &cost);
+                growth_add(g, next < 0 ? node : (size_t)next);
+                better |= next >= 0;
         }
         return better;
 }
 
-static PlanCost grow_best(Planner *planner, const PlanItem *item, NodeBits *ret) {
-        PlanCost best = { 0 };
+static bool grow_best(Planner *planner, const PlanItem *item, PlanCost *best, NodeBits *ret) {
         bool found = false;
 
         for (uint32_t p = 0; p < (item->same_package ? planner->n_packages : 1); p++) {
-                Growth g = { .planner = planner, .item = item };
-                PlanCost cost;
+                Growth g = { .planner = planner, .item = item, .room = item->feasible };
+                PlanCost cost = { 0 };
 
-                NODE_BITS_FOREACH(i, &item->feasible)
-                if (!item->same_package || planner->nodes[i].package == p)
-                        id_set_add(&g.room, (size_t)i);
+                if (item->same_package)
+                        id_set_intersect(&g.room, &planner->packages[p].nodes);
                 if (id_set_count(&g.room) < item->count || !id_set_is_subset(&item->must, &g.room))
                         continue;
                 NODE_BITS_FOREACH(i, &item->must)
                 growth_add(&g, (size_t)i);
                 while (g.n < item->count)
-                        growth_add(&g, (size_t)growth_find_next(&g, &cost));
+                        growth_add(&g, (size_t)growth_find_next(&g, &(PlanCost){ DEAREST }));
                 for (unsigned round = 0; round < EXCHANGE_ROUNDS && growth_exchange(&g); round++)
                         ;
-                cost = placement_price(planner, item, &g.has);
-                if (found && placement_cost_compare(&cost, &best) >= 0)
+                placement_price(planner, item, &g.has, &cost);
+                if (placement_cost_compare(&cost, best) >= 0)
                         continue;
                 found = true;
-                best = cost;
+                *best = cost;
                 *ret = g.has;
         }
-        return best;
+        return found;
 }
 
-static void take_if_better(const Planner *planner, const PlanItem *item, const NodeBits *nodes,
-                           bool *found, PlanCost *best, NodeBits *ret) {
-        const PlanCost cost = placement_price(planner, item, nodes);
+/* The only nodes that an item of one node is ever put on: the others cost more by what it is bound
+ * to or by its devices, which are compared first and for which other items do not matter. */
+static NodeBits item_nearest(const PlanItem *item) {
+        NodeBits nearest = { 0 };
+        uint64_t least = UINT64_MAX;
 
-        if (*found && placement_cost_compare(&cost, best) >= 0)
-                return;
-        *found = true;
-        *best = cost;
-        *ret = *nodes;
+        if (item->count > 1 || !id_set_is_empty(&item->must))
+                return item->feasible;
+        NODE_BITS_FOREACH(i, &item->feasible) {
+                const bool given_up = !id_set_has(&item->former, i);
+                const uint64_t cost = (uint64_t)given_up << 32 | item->device[i];
+
+                if (cost < least)
+                        nearest = (NodeBits){ 0 };
+                if (cost <= least)
+                        id_set_add(&nearest, (size_t)i);
+                least = cost < least ? cost : least;
+        }
+        return nearest;
 }
 
-/* The best set for an item that is counted nowhere, and its price. */
-static PlanCost find_best(Planner *planner, const PlanItem *item, NodeBits *ret) {
+/* The best set for an item that is counted nowhere, and its price, if it costs less than `best`. */
+static bool find_best(Planner *planner, const PlanItem *item, PlanCost *best, NodeBits *ret) {
         const size_t n = item->choice->n_feasible;
-        PlanCost best = { 0 };
         bool found = false;
         PlanSets sets;
 
         if (item->count > 1 && (n > SETS_MAX || n * planner->n_movable > SETS_OF_ALL))
-                return grow_best(planner, item, ret);
+                return grow_best(planner, item, best, ret);
         if (item->count == 1 && node_bits_next(&item->must, 0) < 0) {
-                NODE_BITS_FOREACH(i, &item->feasible) {
-                        NodeBits one = { 0 };
+                const int node = find_next(planner, item, NULL, &item->nearest, best);
 
-                        id_set_add(&one, (size_t)i);
-                        take_if_better(planner, item, &one, &found, &best, ret);
-                }
-        } else {
-                placement_sets_init(&sets, planner, item);
-                while (placement_sets_next(&sets))
-                        take_if_better(planner, item, &sets.nodes, &found, &best, ret);
+                planner_spend(planner, n);
+                if (node < 0)
+                        return false;
+                *ret = (NodeBits){ 0 };
+                id_set_add(ret, (size_t)node);
+                return true;
+        }
+        placement_sets_init(&sets, planner, item);
+        while (placement_sets_next(&sets)) {
+                PlanCost cost = { 0 };
+
+                placement_price(planner, item, &sets.nodes, &cost);
+                if (placement_cost_compare(&cost, best) >= 0)
+                        continue;
+                found = true;
+                *best = cost;
+                *ret = sets.nodes;
         }
         planner_spend(planner, n * item->count);
-        return best;
+        return found;
 }
 
 /* --- moves that make a plan better --- */
 
-/* Puts the item to where it is cheapest if that, with `extra`, is better than where it is. */
-static bool item_move(Planner *planner, PlanItem *item, const PlanCost *extra) {
-        PlanCost now = take_and_price(planner, item), best;
-        NodeBits nodes;
+/* Puts the item to where it is cheapest if it loses less than `gain` by that. */
+static bool item_move(Planner *planner, PlanItem *item, PlanCost gain) {
+        NodeBits nodes = item->nodes;
         bool better;
 
-        best = find_best(planner, item, &nodes);
-        cost_add(&best, extra);
-        better = placement_cost_compare(&best, &now) < 0;
-        placement_put(planner, item, better ? nodes : item->nodes);
+        take_and_price(planner, item, &gain);
+        better = find_best(planner, item, &gain, &nodes);
+        placement_put(planner, item, nodes);
         return better;
 }
 
-/* Does the item have all that it must of these feasible nodes, and are they in one socket? */
+/* Are these nodes, so many as it has, a feasible set of the item? */
 static bool item_may_have(const Planner *planner, const PlanItem *item, const NodeBits *nodes) {
-        const int first = node_bits_next(nodes, 0);
+        const uint32_t package = planner->nodes[node_bits_next(nodes, 0)].package;
 
-        NODE_BITS_FOREACH(i, nodes)
-        if (item->same_package && planner->nodes[i].package != planner->nodes[first].package)
-                return false;
-        return id_set_is_subset(&item->must, nodes);
-}
-
-/* The price of two items on these nodes together; neither is counted anywhere. */
-static PlanCost price_both(Planner *planner, const PlanItem *a, const NodeBits *at_a,
-                           const PlanItem *b, const NodeBits *at_b) {
-        PlanCost cost = placement_price(planner, a, at_a), more;
-
-        planner_count(planner, a, at_a, 1);
-        more = placement_price(planner, b, at_b);
-        planner_count(planner, a, at_a, -1);
-        cost_add(&cost, &more);
-        planner_spend(planner, 2 * (a->count + b->count));
-        return cost;
+        return id_set_is_subset(nodes, &item->feasible) && id_set_is_subset(&item->must, nodes) &&
+               (!item->same_package || id_set_is_subset(nodes, &planner->packages[package].nodes));
 }
 
 /* Puts two items on these nodes if that costs less than where they are, or `at_most` as much. */
 static bool item_move_both(Planner *planner, PlanItem *a, const NodeBits *to_a, PlanItem *b,
                            const NodeBits *to_b, bool at_most) {
-        PlanCost now, then;
+        const NodeBits at_a = a->nodes, at_b = b->nodes;
+        PlanCost now = { 0 }, then = { 0 };
         int order;
         bool good;
 
-        placement_take(planner, a);
-        placement_take(planner, b);
-        now = price_both(planner, a, &a->nodes, b, &b->nodes);
-        then = price_both(planner, a, to_a, b, to_b);
+        planner_spend(planner, 4 * (a->count + b->count));
+        if (!id_set_is_subset(to_a, &a->nearest) || !id_set_is_subset(to_b, &b->nearest))
+                return false;
+        take_and_price(planner, b, &now);
+        take_and_price(planner, a, &now);
+        placement_price(planner, a, to_a, &then);
+        placement_put(planner, a, *to_a);
+        placement_price(planner, b, to_b, &then);
         order = placement_cost_compare(&then, &now);
         good = order < 0 || (at_most && order == 0);
-        placement_put(planner, a, good ? *to_a : a->nodes);
-        placement_put(planner, b, good ? *to_b : b->nodes);
+        if (!good) {
+                placement_take(planner, a);
+                placement_put(planner, a, at_a);
+        }
+        placement_put(planner, b, good ? *to_b : at_b);
         return good;
 }
 
@@ -458,32 +479,33 @@ static bool item_swap(Planner *planner, PlanItem *a, PlanItem *b) {
 
         planner_spend(planner, 1);
         return a->kind != b->kind && a->count == b->count && !id_set_equal(&at_a, &at_b) &&
-               id_set_is_subset(&at_b, &a->feasible) && item_may_have(planner, a, &at_b) &&
-               id_set_is_subset(&at_a, &b->feasible) && item_may_have(planner, b, &at_a) &&
+               item_may_have(planner, a, &at_b) && item_may_have(planner, b, &at_a) &&
                item_move_both(planner, a, &at_b, b, &at_a, false);
 }
 
 /* Puts the item on other nodes where one that is there can give way so that both are better off. */
 static bool item_chain(Planner *planner, PlanItem *item) {
         const NodeBits before = item->nodes;
-        const PlanCost now = take_and_price(planner, item);
+        PlanCost now = { 0 };
         PlanSets sets;
 
+        take_and_price(planner, item, &now);
         placement_sets_init(&sets, planner, item);
         while (planner->effort > 0 && placement_sets_next(&sets)) {
-                PlanCost extra = placement_price(planner, item, &sets.nodes);
+                PlanCost cost = { 0 }, gain;
 
-                if (extra.by[WEIGH_STABILITY] > now.by[WEIGH_STABILITY] ||
-                    extra.by[WEIGH_DEVICE] > now.by[WEIGH_DEVICE])
+                placement_price(planner, item, &sets.nodes, &cost);
+                if (cost.by[WEIGH_STABILITY] > now.by[WEIGH_STABILITY] ||
+                    cost.by[WEIGH_DEVICE] > now.by[WEIGH_DEVICE])
                         continue;
                 for (unsigned k = 0; k < N_CRITERIA; k++)
-                        extra.by[k] -= now.by[k];
+                        gain.by[k] = now.by[k] - cost.by[k];
                 placement_put(planner, item, sets.nodes);
                 for (size_t i = 0; i < planner->n_movable && planner->effort > 0; i++) {
                         PlanItem *other = planner->movable[i];
 
                         if (other != item && id_set_intersects(&other->nodes, &sets.nodes) &&
-                            item_move(planner, other, &extra))
+                            item_move(planner, other, gain))
                                 return true;
                 }
                 placement_take(planner, item);
@@ -497,7 +519,7 @@ static bool item_chain(Planner *planner, PlanItem *item) {
 static bool item_displace(Planner *planner, PlanItem *item, const NodeBits *nodes) {
         PlanItem *moved[DISPLACED_MOST] = { item };
         NodeBits saved[DISPLACED_MOST] = { item->nodes }, best;
-        PlanCost before = { 0 }, after, cost;
+        PlanCost before = { 0 }, after = { 0 };
         size_t n = 1;
 
         planner_spend(planner, planner->n_movable);
@@ -513,15 +535,16 @@ static bool item_displace(Planner *planner, PlanItem *item, const NodeBits *node
         }
         if (n == 1)
                 return false;
-        for (size_t i = 0; i < n; i++) {
-                cost = take_and_price(planner, moved[i]);
-                cost_add(&before, &cost);
-        }
-        after = placement_price(planner, item, nodes);
+        for (size_t i = 0; i < n; i++)
+                take_and_price(planner, moved[i], &before);
+        placement_price(planner, item, nodes, &after);
         placement_put(planner, item, *nodes);
         for (size_t i = 1; i < n; i++) {
-                cost = find_best(planner, moved[i], &best);
-                cost_add(&after, &cost);
+                PlanCost cost = { DEAREST };
+
+                (void)find_best(planner, moved[i], &cost, &best);
+                for (unsigned k = 0; k < N_CRITERIA; k++)
+                        after.by[k] += cost.by[k];
                 placement_put(planner, moved[i], best);
         }
         if (placement_cost_compare(&after, &before) < 0)
@@ -543,7 +566,7 @@ static void planner_repair(Planner *planner) {
         while (better && planner->effort > 0) {
                 better = false;
                 for (size_t i = 0; i < n && planner->effort > 0; i++)
-                        better |= item_move(planner, movable[i], &(PlanCost){ 0 });
+                        better |= item_move(planner, movable[i], (PlanCost){ 0 });
                 if (better)
                         continue;
                 for (size_t i = 0; i < n; i++)
@@ -630,8 +653,10 @@ void placement_search(Planner *planner, PlanCost *ret_total, size_t *ret_n_price
         PlanSets sets;
 
         for (size_t i = 0; i < planner->n_items; i++) {
-                if (items[i].movable)
+                if (items[i].movable) {
                         planner->movable[planner->n_movable++] = &items[i];
+                        items[i].nearest = item_nearest(&items[i]);
+                }
                 if (items[i].movable || items[i].settled) {
                         placement_sets_init(&sets, planner, &items[i]);
                         items[i].choice->n_feasible = sets_count(&sets);
@@ -643,7 +668,9 @@ void placement_search(Planner *planner, PlanCost *ret_total, size_t *ret_n_price
                 qsort(planner->movable, planner->n_movable, sizeof(planner->movable[0]),
                       compare_movable);
         for (size_t i = 0; i < planner->n_movable; i++) {
-                (void)find_best(planner, planner->movable[i], &best);
+                PlanCost cost = { DEAREST };
+
+                (void)find_best(planner, planner->movable[i], &cost, &best);
                 placement_put(planner, planner->movable[i], best);
         }
         planner->effort = EFFORT_MAX;
@@ -654,12 +681,11 @@ void placement_search(Planner *planner, PlanCost *ret_total, size_t *ret_n_price
                 ;
         /* Each pair is counted once, whatever the order in which they go. */
         for (size_t i = 0; i < planner->n_items; i++) {
-                PlanCost cost;
-
                 if (!items[i].placed && !items[i].movable)
                         continue;
-                cost = take_and_price(planner, &items[i]);
-                cost_add(&total, &cost);
+                take_and_price(planner, &items[i], &total);
+                total.by[WEIGH_STABILITY] += items[i].n_former;
+                total.by[WEIGH_MOVE] += items[i].all_mib;
         }
         for (size_t i = 0; i < planner->n_items; i++)
                 if (items[i].placed || items[i].movable)

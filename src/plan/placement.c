@@ -85,7 +85,7 @@ typedef struct Other {
 static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total) {
         _cleanup_free_ Other *others = calloc(PLACEMENT_ALTERNATIVES_MAX, sizeof(*others));
         PlacementChoice *choice = item->choice;
-        PlanCost now;
+        PlanCost now = { 0 };
         PlanSets sets;
         size_t n = 0;
         uint32_t package = UINT32_MAX;
@@ -93,13 +93,13 @@ static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total)
         if (!others)
                 return -ENOMEM;
         placement_take(planner, item);
-        now = placement_price(planner, item, &item->nodes);
+        placement_price(planner, item, &item->nodes, &now);
         placement_sets_init(&sets, planner, item);
         while (placement_sets_next(&sets)) {
-                const Other other = { .cost = placement_price(planner, item, &sets.nodes),
-                                      .nodes = sets.nodes };
+                Other other = { .nodes = sets.nodes };
                 size_t at = n;
 
+                placement_price(planner, item, &sets.nodes, &other.cost);
                 if (id_set_equal(&item->nodes, &sets.nodes))
                         continue;
                 if (placement_cost_compare(&other.cost, &now) < 0) {

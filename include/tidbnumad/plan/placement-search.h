@@ -37,12 +37,19 @@ typedef struct PlanNode {
         uint64_t cpu_part;  /* thousandths of all of its CPUs that one is */
         uint64_t room_part; /* likewise of a quarter of the largest memory, in twelfths; 0: all
                              * nodes have the same */
+        size_t n_pools;     /* all, or none where it has no memory */
         uint64_t free_mib[PLAN_POOLS_MAX];
         /* of the instances that are counted there */
         uint32_t n_all, n_exclusive;
         uint64_t weight;
         uint64_t used_mib[PLAN_POOLS_MAX];
 } PlanNode;
+
+/* A socket. */
+typedef struct PlanPackage {
+        NodeBits nodes;
+        uint32_t n_exclusive; /* instances that are counted there */
+} PlanPackage;
 
 /* How many instances of a policy are counted, by node and by socket. */
 typedef struct PlanPolicy {
@@ -64,6 +71,7 @@ typedef struct PlanItem {
         size_t count;      /* nodes to choose, or fixed */
         NodeBits feasible; /* it may have these … */
         NodeBits must;     /* … and has to have these */
+        NodeBits nearest;  /* of the feasible ones those that the search chooses from */
         NodeBits former;   /* those of in_force that are there */
         uint32_t n_former;
         uint32_t device[PLACEMENT_NODES_MAX]; /* by node, the distance to the nearest device */
@@ -81,8 +89,8 @@ typedef struct Planner {
         PlanNode nodes[PLACEMENT_NODES_MAX];
         size_t n_nodes, n_packages, n_pools;
         size_t n_normal, n_cpus; /* nodes of ordinary memory; CPUs, online or not */
-        uint32_t exclusive_in[PLACEMENT_NODES_MAX]; /* by socket: exclusive instances counted */
-        PlanPolicy *policies;                       /* owned */
+        PlanPackage packages[PLACEMENT_NODES_MAX];
+        PlanPolicy *policies; /* owned */
         size_t n_policies;
         NodeBits homes, reserved;
         /* CPUs that an instance does not get: none of them, unless its policy lists them, unless an
@@ -142,12 +150,18 @@ typedef struct PlanCost {
 /* <0, 0, >0 as a is better than, equal to, worse than b. */
 int placement_cost_compare(const PlanCost *a, const PlanCost *b);
 
-/* The price of these nodes for an item that is counted nowhere: the scores are sums of such prices,
- * so that a search need not count everything again. */
-PlanCost placement_price(const Planner *planner, const PlanItem *item, const NodeBits *nodes);
+/* Adds the price of these nodes for an item that is counted nowhere: the scores are sums of such
+ * prices, so that a search need not count everything again. What the item keeps of its former nodes
+ * and of its memory is deducted; the score adds the whole of both. */
+void placement_price(const Planner *planner, const PlanItem *item, const NodeBits *nodes,
+                     PlanCost *sum);
 
 /* What the first of its nodes in a socket adds. */
-int64_t placement_price_package(const Planner *planner, const PlanItem *item, uint32_t package);
+static inline int64_t placement_price_package(const Planner *planner, const PlanItem *item,
+                                              uint32_t package) {
+        return (item->exclusive ? planner->packages[package].n_exclusive : 0) +
+               planner->policies[item->policy_index].in[package];
+}
 
 /* Counts an item on nodes where it is from now on; takes it from where it is counted. */
 void placement_put(Planner *planner, PlanItem *item, NodeBits nodes);
