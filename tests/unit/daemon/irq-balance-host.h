@@ -24,6 +24,22 @@ uint64_t __wrap_clock_monotonic_usec(void) {
         return now_usec;
 }
 
+/* The daemon looks in the folder of the test. */
+static const char *folder;
+
+int __real_irqbalance_find(const char *folder, pid_t *ret_pid);
+int __wrap_irqbalance_find(const char *folder, pid_t *ret_pid);
+int __wrap_irqbalance_find(_unused_ const char *theirs, pid_t *ret_pid) {
+        return __real_irqbalance_find(folder, ret_pid);
+}
+
+int __real_irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd);
+int __wrap_irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd);
+int __wrap_irqbalance_send(_unused_ const char *theirs, pid_t pid, const char *command,
+                           int *ret_fd) {
+        return __real_irqbalance_send(folder, pid, command, ret_fd);
+}
+
 typedef struct TestHost {
         FakeTree tree;
         char folder[64];
@@ -32,7 +48,7 @@ typedef struct TestHost {
         Args args;
         Rooms m;
         IrqPolicy policy;
-        Interrupts irq;
+        Interrupts *irq;
         IrqbalanceFacts facts;
         char log[16384]; /* the journal */
 } TestHost;
@@ -81,28 +97,27 @@ static inline void no_bad_file(const char *name, int error, void *userdata) {
 }
 
 static inline void begin(TestHost *h) {
-        h->irq.host = &h->m.host;
-        h->irq.undo = &h->m.undo;
-        irq_balance_init(&h->irq.balance);
-        h->irq.balance.folder = h->folder;
         undo_init(&h->m.undo.records, &h->tree.sysroot);
         assert_int_equal(undo_open(&h->m.undo.records, h->tree.fd), 0);
         assert_int_equal(undo_load(&h->m.undo.records, no_bad_file, NULL), 0);
+        h->m.host.policies.mode = ENFORCEMENT_OBSERVE; /* so that irqbalance is not asked yet */
+        assert_int_equal(irq_start(&h->m.host, &h->m.registry, &h->m.placing, &h->m.undo, &h->irq),
+                         0);
+        h->m.host.policies.mode = ENFORCEMENT_ENFORCE;
 }
 
 static inline void end(TestHost *h) {
-        event_source_drop(h->irq.timer);
-        irq_balance_done(&h->irq.balance);
+        h->irq = irq_free(h->irq);
         undo_done(&h->m.undo.records);
-        h->irq = (Interrupts){ 0 };
 }
 
 static inline void host_init(TestHost *h) {
         now_usec = 5000 * SECOND;
-        *h = (TestHost){ .client = -EBADF };
+        *h = (TestHost){ .args.once = true, .client = -EBADF }; /* no device, and no event of one */
         fake_init(&h->tree);
         fake_mkdir(&h->tree, "run");
         (void)snprintf(h->folder, sizeof(h->folder), "%s/run", h->tree.path);
+        folder = h->folder;
         bind_server(h, getpid());
         assert_int_equal(listen(h->fd, 1), 0);
         h->m = (Rooms){ .host.args = &h->args,
@@ -110,7 +125,6 @@ static inline void host_init(TestHost *h) {
                         .host.journal = { .max_priority = LOG_INFO } };
         rooms_wire(&h->m);
         h->m.host.sysroot.live = true;
-        h->m.host.policies.mode = ENFORCEMENT_ENFORCE;
         h->m.host.policies.irqs = &h->policy;
         h->m.host.policies.n_irqs = 1;
         assert_int_equal(sd_event_new(&h->m.host.event), 0);
@@ -146,7 +160,7 @@ static const char *received(TestHost *h) {
 
 static inline void read_facts(TestHost *h) {
         irqbalance_facts_done(&h->facts);
-        LOGGED(h, irq_balance_read(&h->irq, &h->facts));
+        LOGGED(h, irq_balance_read(h->irq, &h->facts));
 }
 
 /* As irqbalance does it: it answers and closes. Then the daemon's loop runs and reads the facts
@@ -172,17 +186,17 @@ static inline void tell(TestHost *h, const char *cpus, uint32_t *irqs, size_t n_
                                         .banned_irqs = irqs,
                                         .n_banned_irqs = n_irqs };
 
-        LOGGED(h, irq_balance_send(&h->irq, &wanted));
+        LOGGED(h, irq_balance_send(h->irq, &wanted));
 }
 
 static inline void tell_nothing(TestHost *h) {
         const IrqPlanBalance wanted = { 0 };
 
-        LOGGED(h, irq_balance_send(&h->irq, &wanted));
+        LOGGED(h, irq_balance_send(h->irq, &wanted));
 }
 
 static inline void restore(TestHost *h) {
-        LOGGED(h, (void)irq_balance_restore(&h->irq));
+        LOGGED(h, (void)irq_balance_restore(h->irq));
 }
 
 static inline void assert_reported(TestHost *h, const char *cpus, const char *irqs) {
