@@ -6,35 +6,31 @@
 
 #include "tidbnumad/daemon/host/journal.h"
 
-#define ABSTRACT "@tidbnumad-test-notify"
-
 /* SIGALRM ends a test that waits. */
 enum { PATIENCE_SECONDS = 20 };
 
 typedef struct Manager {
-        int fd; /* as the service manager has it */
+        int fd;                     /* as the service manager has it */
+        struct sockaddr_un address; /* abstract; the kernel chooses one that nobody else has */
+        socklen_t address_size;
         sd_event *event;
         Notifier notifier;
 } Manager;
 
-static struct sockaddr_un address_of(void) {
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-        (void)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s", &ABSTRACT[1]);
-        return address;
-}
-
-static const socklen_t ADDRESS_SIZE = offsetof(struct sockaddr_un, sun_path) + sizeof(ABSTRACT) - 1;
-
 static void manager_init(Manager *m) {
-        const struct sockaddr_un address = address_of();
+        char name[sizeof(m->address.sun_path) + 1] = "@";
 
         (void)alarm(PATIENCE_SECONDS);
+        m->address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+        m->address_size = sizeof(m->address);
         m->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         assert_true(m->fd >= 0);
-        assert_int_equal(bind(m->fd, (const struct sockaddr *)&address, ADDRESS_SIZE), 0);
+        assert_int_equal(bind(m->fd, (const struct sockaddr *)&m->address, sizeof(sa_family_t)), 0);
+        assert_int_equal(getsockname(m->fd, (struct sockaddr *)&m->address, &m->address_size), 0);
+        memcpy(&name[1], &m->address.sun_path[1],
+               m->address_size - offsetof(struct sockaddr_un, sun_path) - 1);
         assert_int_equal(sd_event_new(&m->event), 0);
-        assert_int_equal(setenv("NOTIFY_SOCKET", ABSTRACT, 1), 0);
+        assert_int_equal(setenv("NOTIFY_SOCKET", name, 1), 0);
         notify_init(&m->notifier, m->event);
         assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
 }
@@ -58,12 +54,11 @@ static const char *hears(const Manager *m, char buffer[static 256]) {
 
 /* As any user can. */
 static void crowd(const Manager *m) {
-        const struct sockaddr_un address = address_of();
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-        (void)m;
         assert_true(fd >= 0);
-        while (sendto(fd, "crowd", 5, 0, (const struct sockaddr *)&address, ADDRESS_SIZE) == 5)
+        while (sendto(fd, "crowd", 5, 0, (const struct sockaddr *)&m->address, m->address_size) ==
+               5)
                 ;
         assert_int_equal(errno, EAGAIN);
         (void)close(fd);
@@ -91,13 +86,11 @@ MANAGER_TEST(a_socket_that_nobody_reads_is_not_waited_for) {
         crowd(m);
         notify_state(&m->notifier, "RELOADING=1");
         notify_state(&m->notifier, "READY=1");
-        assert_string_equal(m->notifier.pending, "READY=1");
         assert_true(sd_event_run(m->event, UINT64_MAX) > 0); /* in vain, and another time */
-        assert_string_equal(m->notifier.pending, "READY=1");
         disperse(m);
         assert_true(sd_event_run(m->event, UINT64_MAX) > 0);
-        assert_string_equal(hears(m, text), "READY=1");
-        assert_null(m->notifier.pending);
+        assert_string_equal(hears(m, text), "READY=1"); /* the state of now alone */
+        assert_string_equal(hears(m, text), "");
 }
 
 MANAGER_TEST(what_was_sent_meanwhile_is_not_followed_by_an_older_state) {
@@ -116,7 +109,7 @@ MANAGER_TEST(the_watchdog) {
         char text[256];
 
         assert_int_equal(notify_start_watchdog(&m->notifier), 0); /* not wanted */
-        assert_null(m->notifier.watchdog);
+        assert_int_equal(sd_event_run(m->event, 0), 0);
         assert_int_equal(setenv("WATCHDOG_USEC", "40000", 1), 0);
         crowd(m);
         assert_true(notify_start_watchdog(&m->notifier) >= 0);
@@ -140,7 +133,6 @@ TEST(nobody_to_tell) {
                         assert_int_equal(setenv("NOTIFY_SOCKET", paths[i], 1), 0);
                 notify_init(&notifier, NULL);
                 notify_state(&notifier, "READY=1");
-                assert_null(notifier.pending);
                 notify_done(&notifier);
                 assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
         }
