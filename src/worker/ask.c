@@ -1,4 +1,5 @@
 /* The jobs as functions: a request of each, and what its answer means. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -327,7 +328,8 @@ int worker_probe_members(Workers *workers, const Members *m) {
         WorkerRequest request = { .job = WORKER_PROBE };
         WorkerReply reply;
 
-        for (size_t p = 0; workers && p < members_n_asked(m); p++) {
+        assert(workers);
+        for (size_t p = 0; p < members_n_asked(m); p++) {
                 int r = workers_ask(workers, &request, m->list[p].handle, m->list[p].process.uid,
                                     true, &reply);
 
