@@ -329,15 +329,19 @@ bool bind_awaits_group(const Binder *b, Instance *i, uint64_t now_usec) {
                 return false;
         if (now_usec < i->binding.join_deadline_usec)
                 i->binding.due_usec = i->binding.join_deadline_usec;
-        else
+        else if (i->binding.due_usec == INSTANCE_NEVER) /* else this pass has counted it already */
                 join_failed(b, i, -ETIMEDOUT);
         return true;
 }
 
+/* Not one that is due anyway, as the one that has just joined is. */
 void bind_join_next(const Binder *b) {
+        const uint64_t now_usec = clock_monotonic_usec();
+
         REGISTRY_FOREACH(i, b->registry)
-        if (i->binding.join_deadline_usec != 0 && !instance_is_joining(b, i)) {
-                (void)binding_enter(b, i, EVENT_WORKER, clock_monotonic_usec());
+        if (i->binding.join_deadline_usec != 0 && i->binding.due_usec > now_usec &&
+            !instance_is_joining(b, i)) {
+                (void)binding_enter(b, i, EVENT_WORKER, now_usec);
                 return;
         }
 }

@@ -165,81 +165,18 @@ BOUND_TEST(events_are_lost) {
         assert_true(is_repaired(d));
 }
 
-/* --- by other means than a unit --- */
+/* A unit is bound as a whole: a process that is new in it does not excuse who has changed it. */
+BOUND_TEST(drift_beside_a_new_process) {
+        Process process = { .id = { .pid = pid + 1 }, .exe = strdup("/srv/a") };
+        ProcHandle handle = PROC_HANDLE_NONE;
 
-enum { NOTHING = N_DRIFTS };
-
-static const struct Case {
-        const char *what;
-        BackendKind backend;
-        BindMethod method;
-        StepKind step;
-        const char *cpus, *mems; /* as they are found; of CPUs 4-7 and node 1 */
-        size_t n_outside;        /* threads */
-        bool new_process, widened, in_reload;
-        int counts; /* DriftKind */
-} cases[] = {
-        { "a unit", BACKEND_SYSTEMD, METHOD_UNIT, STEP_SET_CPUS, "0-31", "1",
-          .counts = DRIFT_CPUS },
-        { "a unit, which is bound as a whole", BACKEND_SYSTEMD, METHOD_UNIT, STEP_SET_CPUS, "0-31",
-          "1", .new_process = true, .counts = DRIFT_CPUS },
-        { "its unit files are read", BACKEND_SYSTEMD, METHOD_UNIT, STEP_SET_CPUS, "0-31", "1",
-          .in_reload = true, .counts = NOTHING },
-        { "a scope has no unit file", BACKEND_SYSTEMD, METHOD_SCOPE, STEP_SET_CPUS, "0-31", "1",
-          .in_reload = true, .counts = DRIFT_CPUS },
-        { "a directory", BACKEND_CGROUP1, METHOD_DIRECTORY, STEP_SET_CPUS, "0-31", "1",
-          .counts = DRIFT_CPUS },
-        { "a process that is not in it yet", BACKEND_CGROUP1, METHOD_DIRECTORY, STEP_SET_CPUS,
-          "0-31", "1", .new_process = true, .counts = NOTHING },
-        { "threads", BACKEND_AFFINITY, METHOD_AFFINITY, STEP_SET_CPUS, "4-7", "1", .n_outside = 2,
-          .counts = DRIFT_THREADS },
-        { "threads of a new process", BACKEND_AFFINITY, METHOD_AFFINITY, STEP_SET_CPUS, "4-7", "1",
-          .n_outside = 2, .new_process = true, .counts = NOTHING },
-        { "nodes", BACKEND_SYSTEMD, METHOD_UNIT, STEP_NARROW, "4-7", "0-3", .counts = DRIFT_MEMS },
-        { "nodes that the guard adds", BACKEND_SYSTEMD, METHOD_UNIT, STEP_WIDEN, "4-7", "1",
-          .widened = true, .counts = NOTHING },
-};
-
-static void assert_counts(const struct Case *c) {
-        const BackendOps ops = { .name = "fake", .kind = c->backend };
-        const Policy policy = { .name = (char *)"ours" };
-        const Step step = { .kind = c->step, .mems = node_set("1"), .reason = "" };
-        Process process = { .id = { 10, 100 }, .exe = strdup("/x") };
-        PolicyCounters counters = { 0 };
-        InstanceBinding *its;
-        Instance *i;
-        Rooms m;
-
-        rooms_init(&m);
-        m.host.journal.max_priority = -1;
-        m.host.backend.ops = &ops;
-        m.host.units_reload_usec = c->in_reload ? SEC(10) : 0;
-        m.binding.policy_counters = &counters;
-        i = rooms_add(&m, &policy, &process, NULL);
-        its = &i->binding;
-        its->means.method = c->method;
-        its->placement = (Placement){
-                .nodes = node_set("1"), .cpus = cpu_set("4-7"), .memory = MEMORY_BIND, .reason = ""
-        };
-        its->observed = (Binding){ .cpuset = true, .cpus = cpu_set("4-7"), .mems = node_set("1") };
-        i->members[0].cpus_applied = true;
-        drift_note(i, &(StepInput){ .placement = &its->placement,
-                                    .binding = &its->observed,
-                                    .backend = c->backend,
-                                    .all_nodes = node_set("0-3") });
-        its->observed.cpus = cpu_set(c->cpus);
-        its->observed.mems = node_set(c->mems);
-        its->observed.n_threads_outside = c->n_outside;
-        its->guard.extra = node_set(c->widened ? "2" : "");
-        i->members[0].cpus_applied = !c->new_process;
-        drift_count(&m.binding, i, &step, SEC(1));
-        for (int k = 0; k < N_DRIFTS; k++)
-                if (counters.drift_repairs[k] != (k == c->counts))
-                        fail_msg("%s: %d", c->what, k);
-        rooms_free_instances(&m);
-}
-
-TEST(what_counts) {
-        for (size_t k = 0; k < ELEMENTSOF(cases); k++)
-                assert_counts(&cases[k]);
+        fake_process(&world.tree, process.id.pid, 1, "/srv/a", GROUP, "0-7");
+        fake_write(&world.tree, FOLDER "cgroup.procs", fmt("%d\n%d\n", pid, process.id.pid));
+        assert_int_equal(proc_open(&world.tree.sysroot, process.id.pid, &handle), 0);
+        process.id.start_ticks = handle.start_ticks;
+        assert_int_equal(instance_add_process(d->instance, &process, &handle), 0);
+        instance_queue(d->instance, WORK_JOINED);
+        write_by_others("0-7", "1");
+        assert_true(is_repaired(d));
+        assert_int_equal(d->counters[0].drift_repairs[DRIFT_CPUS], 1);
 }
