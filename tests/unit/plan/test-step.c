@@ -857,102 +857,110 @@ TEST(mems_stand) {
 
 /* --- By which means an instance is bound --- */
 
-static const BindMethodInput SERVICE = { .host = BACKEND_SYSTEMD,
-                                         .is_service = true,
-                                         .alone = true };
+#define SERVICE .is_service = true, .alone = true
 
-static void assert_method(const BindMethodInput *in, BindMethod method, const char *why,
-                          Reason code) {
-        const BindMeans l = bind_means_choose(in);
+/* `why` is a part of the sentence; NULL: there is none. What could not be started again with the
+ * values of its place may not have them on its unit. */
+TEST(means) {
+        static const struct {
+                const char *what;
+                BindMethodInput in;
+                BindMethod method;
+                const char *why;
+                Reason code;
+                bool needs_scope;
+        } rows[] = {
+                { "a service of its own", { .host = BACKEND_SYSTEMD, SERVICE }, METHOD_UNIT },
+                { "the same of a dump", { .host = BACKEND_AUTO, SERVICE }, METHOD_UNIT },
+                { "one that could not be started again",
+                  { .host = BACKEND_SYSTEMD, SERVICE, .start = "numactl" },
+                  METHOD_AFFINITY,
+                  "numactl",
+                  REASON_START_LIMITS },
+                { "the same in a scope",
+                  { .host = BACKEND_SYSTEMD, SERVICE, .start = "numactl", .in_scope = true },
+                  METHOD_SCOPE },
+                { "the same on cgroup v1",
+                  { .host = BACKEND_CGROUP1, SERVICE, .start = "numactl" },
+                  METHOD_DIRECTORY },
+                { "the same without a unit to itself",
+                  { .host = BACKEND_SYSTEMD, .is_service = true, .start = "numactl" },
+                  METHOD_SCOPE,
+                  .needs_scope = true },
+                { "one that shares its unit",
+                  { .host = BACKEND_SYSTEMD,
+                    .is_service = true,
+                    .no_scope = "share its unit",
+                    .no_scope_code = REASON_SHARED_UNIT },
+                  METHOD_AFFINITY,
+                  "share its unit",
+                  REASON_SHARED_UNIT,
+                  true },
+                { "no service",
+                  { .host = BACKEND_SYSTEMD, .alone = true },
+                  METHOD_SCOPE,
+                  .needs_scope = true },
+                { "no service, of a dump",
+                  { .host = BACKEND_AUTO, .alone = true },
+                  METHOD_SCOPE,
+                  .needs_scope = true },
+                { "one whose scope would loosen its limits",
+                  { .host = BACKEND_SYSTEMD,
+                    .alone = true,
+                    .no_scope = "TasksMax=",
+                    .no_scope_code = REASON_UNIT_LIMITS },
+                  METHOD_AFFINITY,
+                  "TasksMax=",
+                  REASON_UNIT_LIMITS,
+                  true },
+                { "moved before the limits came",
+                  { .host = BACKEND_SYSTEMD,
+                    .alone = true,
+                    .in_scope = true,
+                    .no_scope = "TasksMax=",
+                    .no_scope_code = REASON_UNIT_LIMITS },
+                  METHOD_SCOPE },
+                { "moved out of its scope again and again", /* the step refuses, and why */
+                  { .host = BACKEND_SYSTEMD,
+                    .no_scope = "something else has moved it",
+                    .no_scope_code = REASON_CONTESTED },
+                  METHOD_SCOPE,
+                  .needs_scope = true },
+                { "a host with nothing else", { .host = BACKEND_AFFINITY }, METHOD_AFFINITY },
+                { "a host that only seems to have more",
+                  { .host = BACKEND_AFFINITY, .weaker = "cannot be written" },
+                  METHOD_AFFINITY,
+                  "cannot be written" },
+                { "the policy asks for affinity",
+                  { .host = BACKEND_SYSTEMD, .policy = POLICY_BACKEND_AFFINITY },
+                  METHOD_AFFINITY,
+                  "backend: affinity" },
+                { "the same on cgroup v1",
+                  { .host = BACKEND_CGROUP1, SERVICE, .policy = POLICY_BACKEND_AFFINITY },
+                  METHOD_AFFINITY,
+                  "backend: affinity" },
+                { "the same where that is all there is",
+                  { .host = BACKEND_AFFINITY, SERVICE, .policy = POLICY_BACKEND_AFFINITY },
+                  METHOD_AFFINITY },
+                { "cgroup v1", { .host = BACKEND_CGROUP1 }, METHOD_DIRECTORY },
+                { "a container on cgroup v1",
+                  { .host = BACKEND_CGROUP1, .in_container = true },
+                  METHOD_AFFINITY,
+                  "container",
+                  REASON_SHARED_UNIT },
+        };
 
-        assert_int_equal(l.method, method);
-        assert_int_equal(l.code, code);
-        if (*why)
-                assert_non_null(strstr(l.why, why));
-        else
-                assert_null(l.why);
-}
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                const BindMeans means = bind_means_choose(&rows[k].in);
 
-TEST(a_service_of_its_own_is_bound_by_its_unit) {
-        BindMethodInput in = SERVICE;
-
-        assert_method(&in, METHOD_UNIT, "", REASON_NONE);
-        in.host = BACKEND_AUTO; /* of a dump */
-        assert_method(&in, METHOD_UNIT, "", REASON_NONE);
-}
-
-/* Its unit would keep the values at its next start. */
-TEST(what_could_not_be_started_again_is_bound_by_affinity) {
-        BindMethodInput in = SERVICE;
-
-        in.start = "numactl in its start asks for others";
-        assert_method(&in, METHOD_AFFINITY, "numactl", REASON_START_LIMITS);
-        in.in_scope = true;
-        assert_method(&in, METHOD_SCOPE, "", REASON_NONE);
-        in = (BindMethodInput){ .host = BACKEND_CGROUP1, .is_service = true, .alone = true };
-        in.start = "numactl in its start asks for others";
-        assert_method(&in, METHOD_DIRECTORY, "", REASON_NONE);
-}
-
-TEST(what_shares_its_service_is_bound_by_affinity) {
-        BindMethodInput in = SERVICE;
-
-        in.alone = false;
-        assert_true(bind_method_needs_scope(&in));
-        in.no_scope = "unrelated processes share its unit";
-        in.no_scope_code = REASON_SHARED_UNIT;
-        assert_method(&in, METHOD_AFFINITY, "share its unit", REASON_SHARED_UNIT);
-}
-
-TEST(without_a_service_it_gets_a_scope_if_that_loosens_nothing) {
-        BindMethodInput in = { .host = BACKEND_SYSTEMD, .alone = true };
-
-        assert_true(bind_method_needs_scope(&in));
-        assert_method(&in, METHOD_SCOPE, "", REASON_NONE);
-        in.no_scope = "its scope has limits of its own (TasksMax=)";
-        in.no_scope_code = REASON_UNIT_LIMITS;
-        assert_method(&in, METHOD_AFFINITY, "TasksMax=", REASON_UNIT_LIMITS);
-        in.in_scope = true; /* it was moved before the limits came */
-        assert_false(bind_method_needs_scope(&in));
-        assert_method(&in, METHOD_SCOPE, "", REASON_NONE);
-}
-
-TEST(affinity_says_what_the_host_only_seems_to_have) {
-        BindMethodInput in = { .host = BACKEND_AFFINITY };
-
-        assert_method(&in, METHOD_AFFINITY, "", REASON_NONE);
-        in.weaker = "it cannot be written";
-        assert_method(&in, METHOD_AFFINITY, "cannot be written", REASON_NONE);
-}
-
-/* The step refuses, and says by whom. */
-TEST(a_contested_scope_is_a_scope) {
-        const BindMethodInput in = { .host = BACKEND_SYSTEMD,
-                                     .no_scope = "something else has moved it",
-                                     .no_scope_code = REASON_CONTESTED };
-
-        assert_method(&in, METHOD_SCOPE, "", REASON_NONE);
-}
-
-TEST(the_policy_asks_for_affinity) {
-        BindMethodInput in = SERVICE;
-
-        in.policy = POLICY_BACKEND_AFFINITY;
-        assert_false(bind_method_needs_scope(&in));
-        assert_method(&in, METHOD_AFFINITY, "backend: affinity", REASON_NONE);
-        in.host = BACKEND_CGROUP1;
-        assert_method(&in, METHOD_AFFINITY, "backend: affinity", REASON_NONE);
-        in.host = BACKEND_AFFINITY; /* which is all that the host has */
-        assert_method(&in, METHOD_AFFINITY, "", REASON_NONE);
-}
-
-TEST(on_cgroup_v1_it_gets_a_directory_but_not_out_of_a_container) {
-        BindMethodInput in = { .host = BACKEND_CGROUP1 };
-
-        assert_false(bind_method_needs_scope(&in));
-        assert_method(&in, METHOD_DIRECTORY, "", REASON_NONE);
-        in.in_container = true;
-        assert_method(&in, METHOD_AFFINITY, "container", REASON_SHARED_UNIT);
+                if (means.method != rows[k].method || means.code != rows[k].code ||
+                    !means.why != !rows[k].why ||
+                    (rows[k].why && !strstr(means.why, rows[k].why)) ||
+                    bind_method_needs_scope(&rows[k].in) != rows[k].needs_scope)
+                        fail_msg("%s: %s, %s: %s", rows[k].what,
+                                 bind_method_to_string(means.method), reason_to_string(means.code),
+                                 means.why ? means.why : "");
+        }
 }
 
 TEST(words) {
