@@ -483,29 +483,30 @@ static bool item_swap(Planner *planner, PlanItem *a, PlanItem *b) {
                item_move_both(planner, a, &at_b, b, &at_a, false);
 }
 
-/* Puts the item on other nodes where one that is there can give way so that both are better off. */
-static bool item_chain(Planner *planner, PlanItem *item) {
+/* Puts the item on other nodes where one that is there can give way, for which in turn another may
+ * have to: `n_links` items move. `gain` is what was won already by the links before. */
+static bool item_chain(Planner *planner, PlanItem *item, unsigned n_links, PlanCost gain) {
         const NodeBits before = item->nodes;
-        PlanCost now = { 0 };
         PlanSets sets;
 
-        take_and_price(planner, item, &now);
+        take_and_price(planner, item, &gain);
         placement_sets_init(&sets, planner, item);
         while (planner->effort > 0 && placement_sets_next(&sets)) {
-                PlanCost cost = { 0 }, gain;
+                PlanCost cost = { 0 }, left;
 
                 placement_price(planner, item, &sets.nodes, &cost);
-                if (cost.by[WEIGH_STABILITY] > now.by[WEIGH_STABILITY] ||
-                    cost.by[WEIGH_DEVICE] > now.by[WEIGH_DEVICE])
-                        continue;
+                planner_spend(planner, item->count);
                 for (unsigned k = 0; k < N_CRITERIA; k++)
-                        gain.by[k] = now.by[k] - cost.by[k];
+                        left.by[k] = gain.by[k] - cost.by[k];
+                if (left.by[WEIGH_STABILITY] < 0 || left.by[WEIGH_DEVICE] < 0)
+                        continue;
                 placement_put(planner, item, sets.nodes);
                 for (size_t i = 0; i < planner->n_movable && planner->effort > 0; i++) {
                         PlanItem *other = planner->movable[i];
 
                         if (other != item && id_set_intersects(&other->nodes, &sets.nodes) &&
-                            item_move(planner, other, gain))
+                            (n_links > 2 ? item_chain(planner, other, n_links - 1, left)
+                                         : item_move(planner, other, left)))
                                 return true;
                 }
                 placement_take(planner, item);
@@ -578,8 +579,12 @@ static void planner_repair(Planner *planner) {
                                 while (planner->effort > 0 && placement_sets_next(&sets))
                                         better |= item_displace(planner, movable[i], &sets.nodes);
                         }
-                        better = better || item_chain(planner, movable[i]);
+                        better = better || item_chain(planner, movable[i], 2, (PlanCost){ 0 });
                 }
+                /* For lower numbers alone three are not moved: no plan is easier to read by it. */
+                for (size_t i = 0; !better && i < n && planner->effort > 0; i++)
+                        better = item_chain(planner, movable[i], 3,
+                                            (PlanCost){ .by[WEIGH_NUMBER] = -INT32_MAX });
         }
 }
 

@@ -158,6 +158,27 @@ static void check_eight(World *w) {
                 assert_int_equal(plan.score.by[i], best.by[i]);
 }
 
+/* On node 3 each weight costs four times as much as on 1 and 2. Each of the nodes that are better
+ * for one of the three is taken by the next. */
+PLAN_TEST(three_change_places, 4, 1, 4) {
+        Policy *haproxy = world_policy(w, "haproxy"), *tidb = world_policy(w, "tidb"),
+               *tiproxy = world_policy(w, "tiproxy");
+
+        w->nodes[0].memory_bytes = 0;
+        w->nodes[3].memory_bytes = UINT64_C(16) << 30;
+        id_set_add(&w->input.nic_nodes, 0);
+        haproxy->weight = 2;
+        haproxy->place.share = SHARE_SHARED;
+        id_set_add(&haproxy->place.avoid, 1);
+        tidb->weight = 1;
+        tidb->place.near = NEAR_NIC;
+        tiproxy->weight = 4;
+        (void)world_add(w, haproxy, "haproxy");
+        (void)world_add(w, tidb, "tidb");
+        world_add(w, tiproxy, "tiproxy")->need_bytes = UINT64_C(40) << 30;
+        assert_plan(w, "2 3 1");
+}
+
 static World *eight_nodes(uint32_t seed) {
         const Shape shape = { .nodes = 8, .instances = 1, .policies = 1, .whole = true };
         World *w = world_random(&seed, &shape);
