@@ -7,6 +7,8 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/audit.h"
+#include "tidbnumad/plan/irq.h"
+#include "tidbnumad/plan/placement.h"
 
 typedef struct Audit {
         const AuditInput *in;
@@ -402,7 +404,7 @@ static void audit_interrupts(Audit *a) {
                 for (size_t k = 0; d->kind == IRQ_DEVICE_NET && k < d->n_vectors; k++)
                         n += d->vectors[k].effective_known &&
                              id_set_intersects(&d->vectors[k].effective, &cpus);
-                if (n == 0 || a->in->policies->n_irqs > 0)
+                if (n == 0 || irq_policy_find(a->in->policies->irqs, a->in->policies->n_irqs, d))
                         continue;
                 audit_find(
                         a, AUDIT_IRQ, text_new("/proc/irq/*/effective_affinity_list"),
@@ -569,6 +571,22 @@ static void audit_huge_pool(Audit *a, const AuditInstance *i) {
                    s.n_elsewhere);
 }
 
+static char *storage_remedy(const AuditInstance *i) {
+        const Place *place = &i->policy->place;
+
+        if (place->near != NEAR_STORAGE)
+                return text_new("place: {near: storage} in policy %s", i->policy->name);
+        if (placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports) ||
+            id_set_is_subset(&i->storage_nodes, &place->avoid) ||
+            (!id_set_is_empty(&place->nodes) &&
+             !id_set_intersects(&i->storage_nodes, &place->nodes)))
+                return text_new("policy %s keeps it away from that node: change place.nodes, "
+                                "place.avoid or instances",
+                                i->policy->name);
+        /* It was bound before its disk was known, or to other nodes by hand. */
+        return text_new("tidbnumactl replan %s", i->name);
+}
+
 static void audit_storage_node(Audit *a, const AuditInstance *i) {
         const Device *disk;
 
@@ -584,9 +602,8 @@ static void audit_storage_node(Audit *a, const AuditInstance *i) {
         audit_find(a, AUDIT_STORAGE_NODE,
                    disk && disk->pci ? text_new("/sys/bus/pci/devices/%s/numa_node", disk->pci)
                                      : text_new("/sys/block/%s", i->device),
-                   text_new("place: {near: storage} in policy %s", i->policy->name),
-                   "%s is away from its disk %s, which is at node %s", i->name, i->device,
-                   id_set_list(&i->storage_nodes));
+                   storage_remedy(i), "%s is away from its disk %s, which is at node %s", i->name,
+                   i->device, id_set_list(&i->storage_nodes));
 }
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */
@@ -843,6 +860,25 @@ static void audit_offline_cpus(Audit *a) {
                    untrusted ? ", or no node lists them" : "");
 }
 
+/* Of nodes on which instances are, the CPUs that these do not get: nothing runs there, perhaps by
+ * an old command line of the kernel. */
+static void audit_isolated_cpus(Audit *a) {
+        const CpuSet withheld = topology_withheld_cpus(a->in->topology);
+        CpuSet lost = topology_cpus_of(a->in->topology, &a->nodes);
+
+        id_set_intersect(&lost, &withheld);
+        id_set_subtract(&lost, &a->in->topology->taken_cpus);
+        id_set_subtract(&lost, &a->cpus);
+        if (id_set_is_empty(&lost))
+                return;
+        audit_find(
+                a, AUDIT_LOST_CPUS, text_new("/sys/devices/system/cpu/isolated"),
+                text_new("boot without isolcpus= and nohz_full= for them; leave them if they are "
+                         "isolated on purpose"),
+                "CPUs %s are isolated: the instances on their nodes do not use them",
+                id_set_list(&lost));
+}
+
 static void audit_taken_cpus(Audit *a) {
         const Topology *t = a->in->topology;
 
@@ -878,8 +914,8 @@ static void (*const rules_of_facts[])(Audit *a, const HostFacts *facts) = {
 static void (*const rules_of_machine[])(Audit *a) = {
         audit_server_sizes, audit_hidden_nodes,  audit_node_sizes,   audit_nodes_without_memory,
         audit_trust,        audit_unknown_nodes, audit_nic_node,     audit_softirq,
-        audit_interrupts,   audit_irqbalance,    audit_offline_cpus, audit_taken_cpus,
-        audit_starts,       audit_labels,        audit_shared_disk,
+        audit_interrupts,   audit_irqbalance,    audit_offline_cpus, audit_isolated_cpus,
+        audit_taken_cpus,   audit_starts,        audit_labels,       audit_shared_disk,
 };
 
 /* Of an instance that is placed. */

@@ -20,6 +20,7 @@ typedef struct World {
         IrqHost irqs;
         NodeCounters before[2], now[2];
         Policy policies[2];
+        char *all_cards[2];
         IrqPolicy irq_policy;
         PolicySet set;
         AuditInstance instances[3];
@@ -77,6 +78,8 @@ static inline void init(World *w) {
         init_machine(w);
         w->policies[0] = (Policy){ .name = S("tidb"), .memory = MEMORY_BIND };
         w->policies[1] = (Policy){ .name = S("tikv"), .memory = MEMORY_BIND };
+        w->all_cards[0] = S("*");
+        w->irq_policy.net = (WordList){ .words = w->all_cards, .n_words = 1 };
         w->set = (PolicySet){
                 .policies = w->policies, .n_policies = 2, .irqs = &w->irq_policy, .n_irqs = 1
         };

@@ -128,6 +128,11 @@ static void no_irq_policy(World *w) {
         w->set.n_irqs = 0;
 }
 
+static void irq_policy_of_disks(World *w) {
+        w->irq_policy.nvme = w->irq_policy.net;
+        w->irq_policy.net = (WordList){ 0 };
+}
+
 static void on_reserved_cpus(World *w) {
         w->instances[1].allowed_cpus = cpu_set("0-7");
 }
@@ -151,6 +156,16 @@ static void fast_card_balanced(World *w) {
 
 static void away_from_its_disk(World *w) {
         w->instances[1].storage_nodes = node_set("0");
+}
+
+static void bound_away_from_its_disk(World *w) {
+        away_from_its_disk(w);
+        w->policies[1].place.near = NEAR_STORAGE;
+}
+
+static void kept_away_from_its_disk(World *w) {
+        bound_away_from_its_disk(w);
+        w->policies[1].place.avoid = node_set("0");
 }
 
 static void two_on_a_disk(World *w) {
@@ -252,6 +267,11 @@ static void isolated(World *w) {
         w->topology.isolated_cpus = cpu_set("5");
 }
 
+static void isolated_beside(World *w) {
+        isolated(w);
+        w->instances[1].cpus = w->instances[1].allowed_cpus = cpu_set("4,6-7");
+}
+
 static void not_startable(World *w) {
         w->input.n_units = 1;
 }
@@ -297,6 +317,8 @@ TEST(each_mistake) {
                 { on_the_nic, AUDIT_NIC_NODE, AUDIT_WARNING, "tidb-4000", "nodes: nic" },
                 { soft_interrupts, AUDIT_SOFTIRQ, AUDIT_WARNING, "14 %", "host.reserve" },
                 { no_irq_policy, AUDIT_IRQ, AUDIT_WARNING, "1 interrupts of eth0", "net: eth0" },
+                { irq_policy_of_disks, AUDIT_IRQ, AUDIT_WARNING, "1 interrupts of eth0",
+                  "net: eth0" },
                 { on_reserved_cpus, AUDIT_RESERVED_CPUS, AUDIT_WARNING,
                   "tikv-20160 may run on CPUs 3", "mode: enforce" },
                 { lists_reserved_cpus, AUDIT_RESERVED_CPUS, AUDIT_WARNING,
@@ -306,6 +328,10 @@ TEST(each_mistake) {
                 { fast_card_balanced, AUDIT_IRQBALANCE, AUDIT_WARNING, "100 Gbit/s", "irq" },
                 { away_from_its_disk, AUDIT_STORAGE_NODE, AUDIT_WARNING, "at node 0",
                   "near: storage" },
+                { bound_away_from_its_disk, AUDIT_STORAGE_NODE, AUDIT_WARNING, "at node 0",
+                  "tidbnumactl replan tikv-20160" },
+                { kept_away_from_its_disk, AUDIT_STORAGE_NODE, AUDIT_WARNING, "at node 0",
+                  "policy tikv keeps it away" },
                 { two_on_a_disk, AUDIT_SHARED_DISK, AUDIT_WARNING, "tidb-4000 and tikv-20160", "" },
                 { exceeds_its_node, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE, "66560 MiB", "preferred" },
                 { small_pool, AUDIT_HUGE_POOL, AUDIT_WARNING,
@@ -348,7 +374,9 @@ TEST(each_mistake) {
                   "set location-labels host" },
                 { sized_by_its_settings, AUDIT_SERVER_SIZES, AUDIT_WARNING, "up to 96 GiB",
                   "tidbnumactl advise" },
-                { isolated, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 5", "isolcpus" },
+                { isolated, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 5 of tikv-20160", "isolcpus" },
+                { isolated_beside, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 5 are isolated",
+                  "isolcpus" },
                 { offline, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 8", "online" },
         };
 
