@@ -508,7 +508,8 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
         policy_check_reserve(&set.host.reserve, places, topology, warnings);
         policy_check_irqs(&set, files, warnings);
         if (r == 0) {
-                if (l.merge.n_drafts == 0 && set.listing.n_words > 0)
+                /* A policy that is refused is no draft. */
+                if (l.merge.n_drafts == 0 && set.listing.n_words > 0 && errors->n_added == before)
                         diagnostics_add_path(
                                 warnings, set.listing.words[0],
                                 "`policies: []`, and no other file has a policy: what the "

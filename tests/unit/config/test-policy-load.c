@@ -32,13 +32,18 @@ TEST(empty_files) {
 }
 
 TEST(no_policies_at_all) {
-        _cleanup_load_ Load said = load_text(V "policies: []\n"), unsaid = load_text(V);
+        _cleanup_load_ Load said = load_text(V "policies: []\n"), unsaid = load_text(V),
+                            refused = load_text(V "policies:\n"
+                                                  "  - match: {exe: tidb-server, user: root}\n");
 
         assert_int_equal(said.result, 0);
         assert_int_equal(said.warnings.n_messages, 1);
         assert_non_null(strstr(said.warnings.messages[0], "is released"));
         assert_int_equal(unsaid.result, 0);
         assert_int_equal(unsaid.warnings.n_messages, 0);
+        /* It has one. */
+        assert_int_equal(refused.result, -EINVAL);
+        assert_int_equal(refused.warnings.n_messages, 0);
 }
 
 TEST(everything) {
