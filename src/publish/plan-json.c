@@ -75,7 +75,8 @@ void plan_json_report(Json *json, const PlanReport *report) {
 
                         status_put_node(json, node);
                         json_put_string(json, "kind", node_kind_to_string(node->kind));
-                        json_put_count_if(json, "free_bytes", report->free_bytes,
+                        json_put_count_if(json, "free_bytes",
+                                          report->free_bytes && !node->memory_unknown,
                                           report->free_bytes ? report->free_bytes[i] : 0);
                         json_put_bool(json, "home", home);
                         json_put_string(json, "why_no_home",

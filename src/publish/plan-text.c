@@ -54,9 +54,11 @@ void plan_words_alternative(const PlacementAlternative *a, Text *text) {
 static const char *reason_of(const PlanReportInstance *i, PlacementCriterion criterion) {
         switch (criterion) {
         case WEIGH_STABILITY:
-                return id_set_intersects(&i->in_force, &i->choice->placement.nodes)
+                if (!id_set_intersects(&i->in_force, &i->choice->placement.nodes))
+                        return "it is placed there";
+                return id_set_is_subset(&i->choice->placement.nodes, &i->in_force)
                                ? "it is bound there"
-                               : "it is placed there";
+                               : "it is bound to a part of them";
         case WEIGH_DEVICE:
                 return i->in->policy->place.near == NEAR_NIC ? "nearest to a network card"
                                                              : "nearest to its device";
@@ -243,7 +245,7 @@ static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
                         table_add(&table, "?");
                 else
                         plan_words_add_bytes(&table, node->memory_bytes);
-                if (report->free_bytes)
+                if (report->free_bytes && !node->memory_unknown)
                         plan_words_add_bytes(&table, report->free_bytes[i]);
                 else
                         table_add(&table, "-");

@@ -52,6 +52,10 @@ PLAN_TEST(chosen) {
                   "alone on its nodes (R3); of equal nodes the lowest number"); /* a tie is one */
         decide(i, 1 << WEIGH_NUMBER);
         check_why(&e->instances[0], "a tie with other nodes; the lowest number is taken");
+        e->instances[0].in_force = node_set("1"); /* it is to have one more */
+        decide(i, 1 << WEIGH_STABILITY);
+        check_why(&e->instances[0], "it is bound to a part of them");
+        decide(i, 1 << WEIGH_NUMBER);
         i->n_alternatives = 0; /* what is kept of them does not matter */
         check_why(&e->instances[0], "a tie with other nodes; the lowest number is taken");
         decide(i, 0);
@@ -189,6 +193,16 @@ PLAN_TEST(refused_is_not_bound) {
         e->instances[1].published = &refused;
         plan_table_render(&e->report, 0, &text);
         assert_null(strstr(text.data, "is bound by affinity"));
+}
+
+/* What is free of it is not known either. */
+PLAN_TEST(unknown_memory) {
+        _cleanup_text_ Text text = { 0 };
+
+        e->nodes[1].memory_bytes = e->free_bytes[1] = 0;
+        e->nodes[1].memory_unknown = true;
+        plan_table_render(&e->report, 0, &text);
+        assert_non_null(strstr(text.data, "4-7,12-15  ?         -"));
 }
 
 PLAN_TEST(nothing_to_place) {
@@ -378,6 +392,10 @@ PLAN_TEST(machine) {
         assert_json(json_object_get(at(json, "devices", 1), "kind"), "\"nvme\"");
         assert_json(json_object_get(at(json, "devices", 2), "kind"), "\"disk\"");
         assert_json(json_object_get(at(json, "devices", 3), "node"), "null");
+        json_decref(json);
+        e->nodes[1].memory_unknown = true;
+        json = JSON_WRITTEN(j, JSON_OBJECT(j, NULL) plan_json_report(j, &e->report));
+        assert_json(json_object_get(at(json, "nodes", 1), "free_bytes"), "null");
         json_decref(json);
         e->report.devices = NULL;
         e->report.free_bytes = NULL;
