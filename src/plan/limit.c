@@ -95,9 +95,14 @@ LimitStep limit_next(const LimitInput *in) {
         /* A smaller one of the admin's does as well. */
         const bool has_brake =
                 m && (!m->has_brake || m->brake_bytes <= limit_brake_bytes(in->wanted_bytes));
+        /* Neither ours nor what was there before: somebody else has decided, and that stays. */
+        const bool by_others =
+                m && in->before_known && !in->is_ours && m->limit_bytes != in->wanted_bytes &&
+                m->limit_bytes < in->before_bytes && in->before_bytes - m->limit_bytes >= LIMIT_MIB;
         /* Also a lifted one: the property has it. */
-        const LimitAction undo =
-                in->ours_bytes > 0 && in->may_change ? LIMIT_TAKE_BACK : LIMIT_DO_NOTHING;
+        const LimitAction undo = in->ours_bytes > 0 && in->may_change && !by_others
+                                         ? LIMIT_TAKE_BACK
+                                         : LIMIT_DO_NOTHING;
         uint64_t before = in->before_bytes;
 
         if (!in->wanted)
@@ -111,9 +116,7 @@ LimitStep limit_next(const LimitInput *in) {
                 before = m->limit_bytes;
         if (before <= in->wanted_bytes)
                 return limit_step(undo, LIMIT_SMALLER);
-        /* Neither ours nor what was there before: somebody else has decided. */
-        if (!in->is_ours && m->limit_bytes != in->wanted_bytes && m->limit_bytes < before &&
-            before - m->limit_bytes >= LIMIT_MIB)
+        if (by_others)
                 return limit_step(LIMIT_DO_NOTHING, LIMIT_SMALLER);
         if (in->lifted)
                 return limit_step(LIMIT_DO_NOTHING, LIMIT_LIFTED);

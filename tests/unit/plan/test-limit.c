@@ -265,6 +265,9 @@ TEST(the_admins_smaller_limit_stays) {
         in.ours_bytes = MB(1000);
         m.limit_bytes = MB(700);
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_SMALLER);
+        in.wanted = false; /* nor does it go with ours */
+        assert_step(&in, LIMIT_DO_NOTHING, LIMIT_NONE);
+        in.wanted = true;
         m.limit_bytes = MB(1000);
         in.is_ours = true;
         in.before_bytes = MB(900); /* and a drop-in of his, read since */
