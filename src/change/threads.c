@@ -275,8 +275,7 @@ static bool is_our_doing(const RestorePass *pass, const CpuSet *mask) {
                 CpuSet online; /* some may have gone offline */
 
                 id_set_convert(&given->values[i], &online);
-                if (!id_set_is_empty(&pass->cpuset))
-                        id_set_intersect(&online, &pass->cpuset);
+                id_set_limit(&online, &pass->cpuset);
                 if (id_set_equal(mask, &online))
                         return true;
         }

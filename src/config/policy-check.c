@@ -350,7 +350,7 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                         Diagnostics *warnings) {
         const Check c = { draft, &draft->policy, topology, errors, warnings };
         const Place *place = &draft->policy.place;
-        NodeSet seen = { 0 }, absent = place->avoid, all;
+        NodeSet seen = { 0 }, absent, all;
         uint32_t n = 0;
 
         if (!c.policy->match.unit && !c.policy->match.user)
@@ -367,7 +367,7 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         if (topology) {
                 all = topology_nodes(topology);
                 id_set_union(&all, &topology->hidden_nodes);
-                id_set_subtract(&absent, &all);
+                absent = id_set_minus(&place->avoid, &all);
                 if (!id_set_is_empty(&absent))
                         WARN(&c, policy_draft_span(draft, AVOID),
                              "`" AVOID "` names node %s, which this machine does not have",
@@ -388,7 +388,8 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         for (size_t k = 0; k < draft_n_explicit(draft); k++) {
                 SourceSpan at;
                 const NodeSet *nodes = draft_explicit(c.draft, k, &at);
-                NodeSet avoided = place->avoid, again = seen;
+                const NodeSet avoided = id_set_and(&place->avoid, nodes),
+                              again = id_set_and(&seen, nodes);
 
                 if (topology && place->same_package_is_set && place->same_package &&
                     spans_packages(topology, nodes))
@@ -400,11 +401,9 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                 check_cpus(&c, nodes, at);
                 if (k >= c.policy->n_instances)
                         continue;
-                id_set_intersect(&avoided, nodes);
                 if (!id_set_is_empty(&avoided))
                         WARN(&c, at, "node %s is in `place.avoid` of line %u, but used here",
                              policy_ids_list(&avoided), policy_draft_span(c.draft, AVOID).line);
-                id_set_intersect(&again, nodes);
                 if (!id_set_is_empty(&again) && place->share == SHARE_EXCLUSIVE)
                         WARN(&c, at,
                              "node %s is also used by another entry of `instances`, and the policy "

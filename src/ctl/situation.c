@@ -172,7 +172,7 @@ static int read_free_memory(Situation *s) {
 static void set_in_force(const Situation *s, const NodeSet *reserved, PlacementInstance *in) {
         const InstanceInfo *daemons = daemons_of(s, in);
         const PlanReportInstance *former = s->before ? situation_find(s->before, in->name) : NULL;
-        NodeSet newly = *reserved;
+        NodeSet newly;
 
         in->in_force = placement_adopted_nodes(&in->in_force, reserved);
         if (word_list_names(&s->replan, in->name, in->unit))
@@ -188,7 +188,7 @@ static void set_in_force(const Situation *s, const NodeSet *reserved, PlacementI
                 return;
         in->in_force = former->choice->placement.nodes;
         in->unbound = false;
-        id_set_subtract(&newly, &s->before->plan.reserved);
+        newly = id_set_minus(reserved, &s->before->plan.reserved);
         if (placement_weighs_again(former->in->policy, in->policy, &in->in_force, &newly))
                 in->in_force = (NodeSet){ 0 };
 }

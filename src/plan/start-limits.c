@@ -423,8 +423,7 @@ StartSource start_limits_leave_out(const StartLimits *limits, const Topology *to
                 return limits->cpu_source;
         if (limits->any_cpus_set)
                 id_set_intersect(&left, &limits->any_cpus);
-        if (!id_set_is_empty(&limits->all_cpus))
-                id_set_intersect(&left, &limits->all_cpus);
+        id_set_limit(&left, &limits->all_cpus);
         if (!id_set_is_empty(&limits->cpu_nodes)) {
                 const CpuSet of = topology_cpus_of(topology, &limits->cpu_nodes);
 
@@ -465,10 +464,8 @@ ByHand by_hand_find(const ByHandInput *in) {
         NodeSet open = topology_memory_nodes(in->topology), place = open;
         ByHand found = { 0 };
 
-        if (!id_set_is_empty(in->above_cpus))
-                id_set_intersect(&offer, in->above_cpus);
-        if (!id_set_is_empty(in->above_nodes))
-                id_set_intersect(&open, in->above_nodes);
+        id_set_limit(&offer, in->above_cpus);
+        id_set_limit(&open, in->above_nodes);
         id_set_intersect(&place, in->place_nodes);
         /* That of a daemon is no hand. */
         if (!in->bound_by_daemon && !id_set_equal(in->unit_cpus, in->place_cpus) &&
@@ -489,9 +486,7 @@ ByHand by_hand_find(const ByHandInput *in) {
 CpuSet by_hand_left(const ByHand *found, const CpuSet *cpus) {
         CpuSet left = *cpus;
 
-        if (!id_set_is_empty(&found->cpuset_cpus))
-                id_set_intersect(&left, &found->cpuset_cpus);
-        if (!id_set_is_empty(&found->thread_cpus))
-                id_set_intersect(&left, &found->thread_cpus);
+        id_set_limit(&left, &found->cpuset_cpus);
+        id_set_limit(&left, &found->thread_cpus);
         return id_set_is_empty(&left) ? *cpus : left;
 }

@@ -149,10 +149,7 @@ static Step pull_or_settle(const StepInput *in, bool may_sweep) {
 
 /* The kernel never includes a node without memory in an effective set. */
 static NodeSet home_of(const StepInput *in) {
-        NodeSet nodes = in->placement->nodes;
-
-        id_set_intersect(&nodes, &in->all_nodes);
-        return nodes;
+        return id_set_and(&in->placement->nodes, &in->all_nodes);
 }
 
 /* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch.
@@ -167,8 +164,8 @@ static bool mems_are_ours(const StepInput *in) {
 static bool mems_are_open(const StepInput *in) {
         NodeSet open = in->all_nodes;
 
-        if (in->backend != BACKEND_CGROUP1 && !id_set_is_empty(&in->binding->mems_above))
-                id_set_intersect(&open, &in->binding->mems_above);
+        if (in->backend != BACKEND_CGROUP1)
+                id_set_limit(&open, &in->binding->mems_above);
         return id_set_equal(&in->binding->mems, &open);
 }
 
@@ -321,9 +318,8 @@ static Step step_bind(const StepInput *in) {
                                         : "AllowedMemoryNodes= was set and had no effect; does a "
                                           "slice above the unit allow less?");
         if (!id_set_is_subset(&nodes, &in->binding->mems)) {
-                NodeSet both = in->binding->mems;
+                const NodeSet both = id_set_or(&in->binding->mems, &nodes);
 
-                id_set_union(&both, &nodes);
                 return write_mems(in, STEP_WIDEN, &both);
         }
         if (in->in_scope && !in->pulled)

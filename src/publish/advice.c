@@ -101,10 +101,8 @@ void advice_text_append_wrapped(Text *text, const char *string, size_t width, co
 }
 
 static void append_nodes(Text *text, const AdviceSubject *subject) {
-        char list[ID_SET_LIST_ANY];
-
-        (void)id_set_render_list(&subject->nodes, list, sizeof(list));
-        text_appendf(text, "node%s %s", id_set_count(&subject->nodes) == 1 ? "" : "s", list);
+        text_appendf(text, "node%s %s", id_set_count(&subject->nodes) == 1 ? "" : "s",
+                     id_set_list(&subject->nodes));
 }
 
 /* "a", "a and b", "a, b and c". */

@@ -252,8 +252,7 @@ static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
                 append_devices(report, (int32_t)node->id, &cell);
                 table_add_text(&table, &cell);
                 /* What the node is not for, then the instances on it. */
-                cpus = node->cpus;
-                id_set_intersect(&cpus, &report->reserved_cpus);
+                cpus = id_set_and(&node->cpus, &report->reserved_cpus);
                 if (id_set_has(&report->reserved, node->id))
                         text_append(&cell, "reserved");
                 else if (!id_set_is_empty(&cpus)) {

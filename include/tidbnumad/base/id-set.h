@@ -54,7 +54,20 @@ typedef struct IdTarget {
 #define id_set_subtract(set, other) id_target_subtract(ID_TARGET(set), ID_VIEW_LIKE(set, other))
 #define id_set_intersect(set, other) id_target_intersect(ID_TARGET(set), ID_VIEW_LIKE(set, other))
 
-/* The same as a new set: what both have, and what only the first one has. */
+/* Leaves what a limit lets it have; an empty one limits nothing. */
+#define id_set_limit(set, limit)                                                                   \
+        do                                                                                         \
+                if (!id_set_is_empty(limit))                                                       \
+                        id_set_intersect((set), (limit));                                          \
+        while (false)
+
+/* The same as a new set: what either has, what both have, and what only the first one has. */
+#define id_set_or(set, other)                                                                      \
+        ({                                                                                         \
+                __auto_type _all = *(set);                                                         \
+                id_set_union(&_all, (other));                                                      \
+                _all;                                                                              \
+        })
 #define id_set_and(set, other)                                                                     \
         ({                                                                                         \
                 __auto_type _both = *(set);                                                        \

@@ -46,18 +46,13 @@ struct Guard {
 /* The kernel never includes a node without memory in an effective set. */
 static NodeSet guard_home_of(const Binder *b, const Instance *i) {
         const NodeSet all = topology_memory_nodes(&b->host->topology);
-        NodeSet home = i->binding.placement.nodes;
 
-        id_set_intersect(&home, &all);
-        return home;
+        return id_set_and(&i->binding.placement.nodes, &all);
 }
 
 /* Nodes that the kernel allows, as of the last reconcile: the files are not read at each tick. */
 static NodeSet usable_by(const Instance *i) {
-        NodeSet nodes = i->binding.observed.mems;
-
-        id_set_union(&nodes, &i->binding.guard.extra);
-        return nodes;
+        return id_set_or(&i->binding.observed.mems, &i->binding.guard.extra);
 }
 
 /* --- reading --- */

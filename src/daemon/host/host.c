@@ -209,7 +209,6 @@ static bool hotplug_read(const Host *h, Present *ret) {
 
 void hotplug_check(Host *h) {
         _cleanup_topology_ Topology fresh = { 0 };
-        char cpus_before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
         Present *before = &h->hotplug.present, now = { 0 };
         Topology former = h->topology;
         NodeSet come, known;
@@ -232,15 +231,12 @@ void hotplug_check(Host *h) {
                 return;
         }
         if (!same_hardware) {
-                (void)id_set_render_list(&before->cpus, cpus_before, sizeof(cpus_before));
-                (void)id_set_render_list(&now.cpus, cpus, sizeof(cpus));
-                (void)id_set_render_list(&now.memory, memory, sizeof(memory));
                 journal_log(&h->journal, LOG_NOTICE, NULL,
                             "CPUs %s are online now, %s were before; memory is on nodes %s: "
                             "planning again",
-                            cpus, cpus_before, memory);
+                            id_set_list(&now.cpus), id_set_list(&before->cpus),
+                            id_set_list(&now.memory));
         }
-        (void)id_set_render_list(&fresh.taken_cpus, cpus, sizeof(cpus));
         if (id_set_is_empty(&fresh.taken_cpus) && !id_set_is_empty(&h->topology.taken_cpus))
                 journal_log(&h->journal, LOG_NOTICE, NULL,
                             "No cpuset partition takes CPUs any more");
@@ -248,19 +244,17 @@ void hotplug_check(Host *h) {
                 journal_log(&h->journal, LOG_WARNING, NULL,
                             "CPUs %s are taken by a cpuset partition%s%s: nothing else can run on "
                             "them, and instances there get another place",
-                            cpus, *fresh.taken_by ? ", " : "", fresh.taken_by);
+                            id_set_list(&fresh.taken_cpus), *fresh.taken_by ? ", " : "",
+                            fresh.taken_by);
         come = topology_nodes(&fresh);
         known = topology_nodes(&h->topology);
         id_set_subtract(&come, &known);
         if (!id_set_is_subset(&come, &h->hotplug.logged)) {
                 /* Arrays by node have one element for each node that was present at the start. */
-                char list[ID_SET_LIST_MAX];
-
                 id_set_union(&h->hotplug.logged, &come);
-                (void)id_set_render_list(&come, list, sizeof(list));
                 journal_log(&h->journal, LOG_NOTICE, NULL,
                             "Nodes %s were added; they are used after the next start of the daemon",
-                            list);
+                            id_set_list(&come));
         }
         /* A node that was removed stays in the list, without CPUs and memory. All else is as it was
          * just read, also which CPU is a core's lowest: it may have come or gone. */

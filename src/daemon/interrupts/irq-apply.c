@@ -427,7 +427,7 @@ void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
 
         for (size_t i = 0; irq->last_known && i < desired->n_settings; i++) {
                 const IrqDesired *w = &desired->settings[i];
-                char what[256], mask[ID_SET_LIST_MAX];
+                char what[256];
                 IrqSetting *s;
 
                 if (w->key.kind != SETTING_VECTOR || !w->known)
@@ -445,10 +445,10 @@ void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
                                 irq_verify_course(&irq->last, host, w->device, w->vector));
                 if (irq_verify_fails(&s->verify) && !s->misplaced_logged) {
                         setting_describe(host, &w->key, what, sizeof(what));
-                        (void)id_set_render_list(&w->present.cpus, mask, sizeof(mask));
                         journal_log(&irq->host->journal, LOG_WARNING, &fields,
                                     "%s still fires on other CPUs than its mask %s: %s; %s", what,
-                                    mask, reason_to_string(REASON_NOT_FOLLOWED),
+                                    id_set_list(&w->present.cpus),
+                                    reason_to_string(REASON_NOT_FOLLOWED),
                                     reason_to_remedy(REASON_NOT_FOLLOWED));
                 }
                 s->misplaced_logged = irq_verify_fails(&s->verify);

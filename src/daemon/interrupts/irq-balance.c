@@ -226,7 +226,6 @@ static int balance_merge(const IrqbalanceSetup *own, const IrqPlanBalance *wante
 /* Takes over the list of `bans`, which count as irqbalance's settings until its next answer. */
 static int balance_send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
         char cpus[IRQBALANCE_COMMAND_MAX], irqs[IRQBALANCE_LONG_COMMAND_MAX];
-        char list[ID_SET_LIST_MAX];
         IrqBalance *b = &irq->balance;
         const uint32_t sleep_seconds = b->setup.sleep_seconds;
         const uint64_t rounds_usec = UINT64_C(1000000) * READ_ROUNDS * sleep_seconds;
@@ -241,11 +240,13 @@ static int balance_send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
                 r = irqbalance_send(b->folder, b->id.pid, irqs, NULL);
         if (r < 0)
                 return r;
-        (void)id_set_render_list(&bans->banned_cpus, list, sizeof(list));
         journal_log(&irq->host->journal, b->logged_not_kept ? LOG_DEBUG : LOG_INFO, NULL,
                     "irqbalance (process %d) was sent CPUs %s and %zu interrupts that it must "
                     "leave alone",
-                    b->id.pid, *list ? list : "(none)", bans->n_banned_irqs);
+                    b->id.pid,
+                    id_set_is_empty(&bans->banned_cpus) ? "(none)"
+                                                        : id_set_list(&bans->banned_cpus),
+                    bans->n_banned_irqs);
         irqbalance_setup_done(&b->setup);
         b->setup = TAKE_STRUCT(*bans);
         b->setup.sleep_seconds = sleep_seconds;

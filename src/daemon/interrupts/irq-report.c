@@ -118,7 +118,6 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                 const int at = device_find_before(irq, p->device);
                 const IrqSummary *before = at < 0 ? NULL : &irq->devices[at];
                 IrqSummary *now = &list[i];
-                char cpus[ID_SET_LIST_MAX];
                 bool is_news;
 
                 now->reason = p->reason;
@@ -146,12 +145,11 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                                     irq_reason_to_string(now->reason));
                         continue;
                 }
-                (void)id_set_render_list(&now->cpus, cpus, sizeof(cpus));
                 journal_log(&irq->host->journal, LOG_INFO, &fields,
                             "%s: %llu interrupts are on CPUs %s: %s (%llu the kernel's own, %llu "
                             "contested, %llu failed)",
                             p->device->name, (unsigned long long)now->vectors[IRQ_STATE_STEERED],
-                            cpus, irq_reason_to_string(now->reason),
+                            id_set_list(&now->cpus), irq_reason_to_string(now->reason),
                             (unsigned long long)now->vectors[IRQ_STATE_MANAGED],
                             (unsigned long long)now->vectors[IRQ_STATE_CONTESTED],
                             (unsigned long long)now->vectors[IRQ_STATE_FAILED]);

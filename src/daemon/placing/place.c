@@ -187,16 +187,14 @@ static bool assignment_take(const Placing *placing, Assignment *p, const Placeme
                              !id_set_equal(&before->cpus, &now->cpus) ||
                              before->memory != now->memory || before->reason != now->reason;
         const uint32_t new_warnings = c->warnings & ~(p->known ? p->warnings : 0);
-        char nodes[ID_SET_LIST_MAX];
 
-        (void)id_set_render_list(&now->nodes, nodes, sizeof(nodes));
         for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++) {
                 const PlacementWarning w = (PlacementWarning)(1u << bit);
                 const char *rule = placement_warning_to_rule(w);
 
                 if (new_warnings & w)
                         journal_log(&placing->host->journal, LOG_NOTICE, &fields,
-                                    "%s on node %s: %s%s%s%s", in->name, nodes,
+                                    "%s on node %s: %s%s%s%s", in->name, id_set_list(&now->nodes),
                                     placement_warning_to_string(w), *rule ? " (" : "", rule,
                                     *rule ? ")" : "");
         }

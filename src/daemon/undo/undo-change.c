@@ -227,10 +227,9 @@ const char *undo_apply_admin_limits(const Undoing *undo, const Instance *i, Plac
                 return NULL;
         id_view_convert(undo_property_before(&record->cpus), ID_TARGET(&cpus));
         id_view_convert(undo_property_before(&record->mems), ID_TARGET(&mems));
-        if (!id_set_is_empty(&cpus))
-                id_set_intersect(&kept.cpus, &cpus);
-        if (!id_set_is_empty(&mems) && p->memory == MEMORY_BIND)
-                id_set_intersect(&kept.nodes, &mems);
+        id_set_limit(&kept.cpus, &cpus);
+        if (p->memory == MEMORY_BIND)
+                id_set_limit(&kept.nodes, &mems);
         if (id_set_is_empty(&kept.cpus) || id_set_is_empty(&kept.nodes))
                 return disjoint;
         *p = kept;
@@ -255,8 +254,7 @@ static void add_own(IdTarget allowed, const IdSet *own) {
                 return;
         both = *own;
         id_view_convert((IdView){ allowed.words, allowed.n_words }, ID_TARGET(&had));
-        if (!id_set_is_empty(&had))
-                id_set_intersect(&both, &had);
+        id_set_limit(&both, &had);
         id_view_convert(id_set_is_empty(&both) ? ID_VIEW(own) : ID_VIEW(&both), allowed);
 }
 
