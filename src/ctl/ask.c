@@ -169,24 +169,24 @@ void ask_append_failure(Text *text, const HttpAddress *address, int error, unsig
 }
 
 static void take_metric(const PromSample *sample, void *userdata) {
-        Asked *asked = userdata;
+        ServerInstance *server = userdata;
 
         if (strcmp(sample->name, "tikv_server_info") == 0 && sample->version)
-                asked->said.version = server_version_parse(sample->version);
+                server->said.version = server_version_parse(sample->version);
         for (size_t i = 0; i < ELEMENTSOF(gomaxprocs_metrics); i++)
                 if (!sample->labelled && strcmp(sample->name, gomaxprocs_metrics[i]) == 0 &&
                     sample->value >= 1 && sample->value <= UINT32_MAX &&
                     sample->value <= floor(sample->value))
-                        asked->gomaxprocs = (uint32_t)sample->value;
+                        server->gomaxprocs = (uint32_t)sample->value;
 }
 
 /* The rest of the body is not of interest. */
 static int read_until_found(const char *bytes, size_t size, void *userdata) {
         PromReader *reader = userdata;
-        const Asked *asked = reader->userdata;
+        const ServerInstance *server = reader->userdata;
 
         prom_reader_add(reader, bytes, size);
-        return asked->gomaxprocs > 0 || asked->said.version > 0;
+        return server->gomaxprocs > 0 || server->said.version > 0;
 }
 
 static int collect_body(const char *bytes, size_t size, void *userdata) {
@@ -248,14 +248,10 @@ static int add_settings(ServerReport *report, const char *section, json_t *objec
         return 0;
 }
 
-void asked_done(Asked *asked) {
-        server_report_done(&asked->said);
-}
-
-int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *ret) {
+int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerInstance *server) {
         const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
         const ProductStatus *paths = &product_info(product)->status;
-        PromReader reader = { .handler = take_metric, .userdata = ret };
+        PromReader reader = { .handler = take_metric, .userdata = server };
         json_t *version_json = NULL, *settings = NULL;
         _cleanup_text_ Text why = { 0 };
         const char *no_address = NULL, *version_text;
@@ -264,9 +260,8 @@ int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *r
         unsigned status = 0;
         int r = 0;
 
-        *ret = (Asked){ .go = GO_UNKNOWN };
         if (go_version_read(o->members[0].handle, &version) >= 0)
-                ret->go = go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
+                server->go = go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
         ask = ask && sysroot->live && paths->config_path;
         if (ask)
                 no_address = ask_address_find(sysroot, o, 0, &address);
@@ -279,11 +274,11 @@ int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *r
                         r = ask_json(&address, paths->version_path, &status, &version_json);
                 version_text = json_string_value(json_object_get(version_json, "version"));
                 if (version_text)
-                        ret->said.version = server_version_parse(version_text);
+                        server->said.version = server_version_parse(version_text);
                 if (r >= 0)
                         r = ask_json(&address, paths->config_path, &status, &settings);
                 if (r >= 0)
-                        r = add_settings(&ret->said, "", settings, SETTINGS_DEPTH);
+                        r = add_settings(&server->said, "", settings, SETTINGS_DEPTH);
                 json_decref(version_json);
                 json_decref(settings);
                 if (r < 0 && r != -ENOMEM)
@@ -293,8 +288,8 @@ int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *r
         if (r == 0 && (no_address || why.length > 0))
                 output_line(stderr, "note: %s is not asked for its settings: %s", o->name,
                             no_address ? no_address : why.data);
-        ret->gomaxprocs_reported = ret->gomaxprocs > 0;
-        if (!ret->gomaxprocs_reported)
-                ret->gomaxprocs = instances_gomaxprocs(o);
+        server->gomaxprocs_reported = server->gomaxprocs > 0;
+        if (!server->gomaxprocs_reported)
+                server->gomaxprocs = instances_gomaxprocs(o);
         return r;
 }

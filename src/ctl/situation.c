@@ -21,9 +21,8 @@
 #include "tidbnumad/world/irq-load.h"
 
 void situation_done(Situation *s) {
-        for (size_t i = 0; s->asked && i < s->report.n_instances; i++)
-                asked_done(&s->asked[i]);
-        free(s->asked);
+        for (size_t i = 0; s->servers && i < s->report.n_instances; i++)
+                server_report_done(&s->servers[i].said);
         free(s->servers);
         irq_plan_done(&s->irq_plan);
         irq_host_done(&s->irqs);
@@ -594,8 +593,7 @@ int situation_load_servers(Situation *s) {
         const size_t n = s->report.n_instances;
 
         s->servers = calloc(n + 1, sizeof(*s->servers));
-        s->asked = calloc(n + 1, sizeof(*s->asked));
-        if (!s->servers || !s->asked)
+        if (!s->servers)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
                 HostInstance *o = &s->instances.instances[i];
@@ -603,7 +601,6 @@ int situation_load_servers(Situation *s) {
                 const InstanceInfo *published = row->published;
                 const LimitState state = published ? published->memory_limit_state : LIMIT_NONE;
                 ServerInstance *server = &s->servers[i];
-                Asked *asked = &s->asked[i];
                 uint64_t limit_bytes;
                 int r;
 
@@ -628,7 +625,7 @@ int situation_load_servers(Situation *s) {
                 };
                 if (!s->runs)
                         continue;
-                r = ask_server(&s->machine->sysroot, o, s->args->ask, asked);
+                r = ask_server(&s->machine->sysroot, o, s->args->ask, server);
                 if (r < 0)
                         return r;
                 server->by_hand = by_hand_find(&(ByHandInput){
@@ -645,10 +642,6 @@ int situation_load_servers(Situation *s) {
                                                                          : NULL),
                 });
                 server->pid = row->pid;
-                server->gomaxprocs = asked->gomaxprocs;
-                server->gomaxprocs_reported = asked->gomaxprocs_reported;
-                server->go = asked->go;
-                server->said = &asked->said;
                 server->bound_after_start = published && published->bound_after_start;
         }
         return 0;

@@ -35,7 +35,7 @@ int server_report_add(ServerReport *report, const char *name, const char *value)
 }
 
 const char *server_report_find(const ServerReport *report, const char *name) {
-        for (size_t i = 0; report && i < report->n_settings; i++)
+        for (size_t i = 0; i < report->n_settings; i++)
                 if (strcmp(report->settings[i].name, name) == 0)
                         return report->settings[i].value;
         return NULL;

@@ -102,11 +102,6 @@ static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
         return advice_whole_mib(memory_part(subject->memory_share_bytes, 80, 100));
 }
 
-/* 0: not known. */
-static uint32_t subject_version(const AdviceSubject *subject) {
-        return subject->said ? subject->said->version : 0;
-}
-
 static bool give_memory_limit(const AdviceScope *scope, Advice *advice) {
         const uint64_t bytes = memory_limit_bytes(scope->subject);
 
@@ -114,7 +109,7 @@ static bool give_memory_limit(const AdviceScope *scope, Advice *advice) {
         if (bytes < ADVICE_MEMORY_LIMIT_MIN)
                 advice->reason = "The minimum that TiDB accepts: 80 % of {memory_part} is less, "
                                  "and too little for a TiDB server.";
-        if (subject_version(scope->subject) >= ADVICE_ARBITRATOR_VERSION)
+        if (scope->subject->said.version >= ADVICE_ARBITRATOR_VERSION)
                 advice->note = "With the memory arbitrator (tidb_mem_arbitrator_mode) 95 % suits.";
         return scope->subject->memory_share_bytes > 0 && !scope->subject->limited;
 }
@@ -153,7 +148,7 @@ static bool give_gogc(const AdviceScope *scope, Advice *advice) {
         }
         light /= subject->n_sharers + 1;
         return light < limit && need <= limit - light &&
-               (subject_version(subject) == 0 || subject_version(subject) >= ADVICE_GOGC_VERSION);
+               (subject->said.version == 0 || subject->said.version >= ADVICE_GOGC_VERSION);
 }
 
 static bool subject_needs_readpool(const AdviceSubject *subject) {
@@ -161,7 +156,7 @@ static bool subject_needs_readpool(const AdviceSubject *subject) {
 }
 
 static bool give_readpool(const AdviceScope *scope, Advice *advice) {
-        if (subject_version(scope->subject) >= ADVICE_CPU_THRESHOLD_VERSION)
+        if (scope->subject->said.version >= ADVICE_CPU_THRESHOLD_VERSION)
                 return false;
         advice->value =
                 advice_max(80 * (uint64_t)scope->subject->cpu_share / 100, ADVICE_READPOOL_LEAST);
@@ -173,7 +168,7 @@ static bool give_cpu_threshold(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
 
         advice->value = advice_max(80 * (uint64_t)subject->cpu_share / subject->cpus_seen, 1);
-        return subject_version(subject) >= ADVICE_CPU_THRESHOLD_VERSION &&
+        return subject->said.version >= ADVICE_CPU_THRESHOLD_VERSION &&
                subject_needs_readpool(subject);
 }
 
@@ -218,10 +213,6 @@ static bool give_pool(const AdviceScope *scope, _unused_ Advice *advice) {
 
 /* --- A13: the label by which PD keeps the replicas of a region on different hosts --- */
 
-static bool subject_has_said(const AdviceSubject *subject) {
-        return subject->said && subject->said->n_settings > 0;
-}
-
 static bool host_has_several_tikv(const AdviceReport *report) {
         size_t n = 0;
 
@@ -236,19 +227,19 @@ static bool give_label(const AdviceScope *scope, Advice *advice) {
 
         for (size_t i = 0; i < report->n_subjects && !labels; i++)
                 if (report->subjects[i].product == PRODUCT_PD)
-                        labels = server_report_find(report->subjects[i].said,
+                        labels = server_report_find(&report->subjects[i].said,
                                                     SERVER_LOCATION_LABELS);
         (void)snprintf(advice->text, sizeof(advice->text), "%s",
                        report->host ? report->host : "(the name of this host)");
-        return subject_has_said(scope->subject) && host_has_several_tikv(report) &&
-               !server_report_tells_host(scope->subject->said, labels);
+        return scope->subject->said.n_settings > 0 && host_has_several_tikv(report) &&
+               !server_report_tells_host(&scope->subject->said, labels);
 }
 
 static bool give_location_labels(const AdviceScope *scope, Advice *advice) {
-        const char *labels = server_report_find(scope->subject->said, SERVER_LOCATION_LABELS);
+        const char *labels = server_report_find(&scope->subject->said, SERVER_LOCATION_LABELS);
 
         (void)strcpy(advice->text, "host");
-        return subject_has_said(scope->subject) && host_has_several_tikv(scope->report) &&
+        return scope->subject->said.n_settings > 0 && host_has_several_tikv(scope->report) &&
                (!labels || labels[0] == '\0');
 }
 
@@ -599,7 +590,7 @@ int advice_build(const AdviceInput *input, AdviceReport *ret) {
                         if (rule->product != subject->product || !rule->give(&scope, &advice))
                                 continue;
                         if (advice.where == IN_CONFIG)
-                                advice.now = server_report_find(subject->said, advice.setting);
+                                advice.now = server_report_find(&subject->said, advice.setting);
                         if (advice_is_so_already(&advice, rule->at_most))
                                 continue;
                         if (ARRAY_RESERVE(report.items, report.allocated, report.n_items + 1) < 0)

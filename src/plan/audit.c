@@ -460,7 +460,7 @@ static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
         if (i->limit_bytes > 0 && i->limit_bytes < seen)
                 seen = i->limit_bytes;
         /* TiKV says what it has settled on, by its own settings too. */
-        asked = server_report_find(i->said, "memory-usage-limit");
+        asked = server_report_find(&i->said, "memory-usage-limit");
         if (asked && server_setting_parse(asked, &taken) >= 0 && taken > 0)
                 return taken / n;
         return seen / 100 * info->takes_percent / n;
@@ -796,16 +796,15 @@ static void audit_labels(Audit *a) {
 
                 n += audit_product(instance) == PRODUCT_TIKV;
                 if (audit_product(instance) == PRODUCT_PD && !locations)
-                        locations = server_report_find(instance->said, SERVER_LOCATION_LABELS);
+                        locations = server_report_find(&instance->said, SERVER_LOCATION_LABELS);
         }
         for (size_t i = 0; n > 1 && i < a->in->n_instances; i++) {
                 const AuditInstance *instance = &a->in->instances[i];
 
-                if (audit_product(instance) != PRODUCT_TIKV || !instance->said ||
-                    instance->said->n_settings == 0)
+                if (audit_product(instance) != PRODUCT_TIKV || instance->said.n_settings == 0)
                         continue;
                 n_asked++;
-                if (!server_report_tells_host(instance->said, locations))
+                if (!server_report_tells_host(&instance->said, locations))
                         text_appendf(&names, "%s%s", names.length > 0 ? ", " : "", instance->name);
         }
         if (n_asked == 0)

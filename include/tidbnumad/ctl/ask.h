@@ -28,16 +28,8 @@ const char *ask_address_find(const Sysroot *sysroot, const HostInstance *o, uint
  * TLS". */
 void ask_append_failure(Text *text, const HttpAddress *address, int error, unsigned status);
 
-typedef struct Asked {
-        uint32_t gomaxprocs;      /* of a program by Go; 0: not known */
-        bool gomaxprocs_reported; /* by the server itself; else it is in its environment */
-        GoCount go;
-        ServerReport said; /* empty: it was not asked, or did not answer */
-} Asked;
-
-void asked_done(Asked *asked);
-
 /* How a running server counts its CPUs, and with `ask` its version and settings, in its own words:
  * TiDB, TiKV and PD are asked, at ask_address_find(), for at most two seconds a question and no
- * more after one that they do not answer. Prints a note when there is no answer. 0 or -ENOMEM. */
-int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *ret);
+ * more after one that they do not answer. Prints a note when there is no answer. Fills
+ * `gomaxprocs`, `go` and `said`, which the caller owns, also on failure. 0 or -ENOMEM. */
+int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerInstance *server);

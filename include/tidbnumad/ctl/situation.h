@@ -41,7 +41,6 @@ typedef struct Situation {
         size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
 
         ServerInstance *servers; /* by situation_load_servers(): how each is judged; owned */
-        Asked *asked;            /* what each said, which these refer to; owned */
 
         bool irqs_planned; /* false: there is no entry of `irq`, or the machine has no devices */
         IrqHost irqs;

@@ -37,7 +37,7 @@ void server_report_done(ServerReport *report);
 /* Takes copies. -E2BIG: it has SERVER_SETTINGS_MAX; -ENOMEM. */
 int server_report_add(ServerReport *report, const char *name, const char *value);
 
-/* NULL: it was not asked, or said nothing of that. */
+/* NULL: the server was not asked, or said nothing of that. */
 const char *server_report_find(const ServerReport *report, const char *name);
 
 /* The version in "v8.5.5", "8.5.5-alpha" or, as TiDB has it behind that of MySQL,
@@ -69,7 +69,8 @@ typedef struct ServerInstance {
         bool gomaxprocs_reported;   /* by itself */
         GoCount go;                 /* how it counts its CPUs, if it runs */
         bool bound_after_start;     /* see InstanceInfo */
-        const ServerReport *said;   /* by the server itself; NULL, or empty: it was not asked */
+        ServerReport said;          /* by the server itself; empty: it was not asked, or did not
+                                     * answer */
         const char *card, *address; /* of several network cards the one of its node, and an address
                                      * of that card; NULL: none, not known */
 } ServerInstance;

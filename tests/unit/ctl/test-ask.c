@@ -114,7 +114,7 @@ static pid_t serve(uint16_t port, const Answer *answers) {
 }
 
 /* What `pid`, as a server of that name, says when it is asked. */
-static void ask(Sysroot *sysroot, pid_t pid, const char *exe, Asked *ret) {
+static void ask(Sysroot *sysroot, pid_t pid, const char *exe, ServerInstance *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Member member = { .process.exe = (char *)exe, .handle = &handle };
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
@@ -126,10 +126,11 @@ static void ask(Sysroot *sysroot, pid_t pid, const char *exe, Asked *ret) {
         assert_int_equal(read_port_list(sysroot, &handle, &ports), 0);
         o.ports = ports.ports;
         o.n_ports = ports.n_ports;
+        *ret = (ServerInstance){ 0 };
         assert_int_equal(ask_server(sysroot, &o, true, ret), 0);
 }
 
-static void assert_setting(const Asked *asked, const char *name, const char *value) {
+static void assert_setting(const ServerInstance *asked, const char *name, const char *value) {
         const char *found = server_report_find(&asked->said, name);
 
         print_message("%s: %s\n", name, found ? found : "(none)");
@@ -210,7 +211,7 @@ LIVE_TEST(settings_of_servers) {
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 const pid_t pid = serve(rows[i].port, rows[i].answers);
-                Asked asked;
+                ServerInstance asked;
 
                 if (pid == 0)
                         continue; /* a real one, perhaps */
@@ -220,7 +221,7 @@ LIVE_TEST(settings_of_servers) {
                 assert_int_equal(asked.said.version, rows[i].version);
                 for (size_t k = 0; k < ELEMENTSOF(rows[i].settings); k++)
                         assert_setting(&asked, rows[i].settings[k][0], rows[i].settings[k][1]);
-                asked_done(&asked);
+                server_report_done(&asked.said);
                 child_end(pid);
                 n++;
         }
@@ -256,7 +257,7 @@ LIVE_TEST(bad_answers) {
                                            { "/config", rows[i].config },
                                            { NULL, NULL } };
                 const pid_t pid = serve(20180, answers);
-                Asked asked;
+                ServerInstance asked;
 
                 if (pid == 0)
                         skip_because("port 20180 is taken here");
@@ -264,7 +265,7 @@ LIVE_TEST(bad_answers) {
                 ask(sysroot, pid, "tikv-server", &asked);
                 assert_int_equal(asked.said.version, rows[i].version);
                 assert_int_equal(asked.said.n_settings, rows[i].n_settings);
-                asked_done(&asked);
+                server_report_done(&asked.said);
                 child_end(pid);
         }
 }
@@ -274,7 +275,7 @@ LIVE_TEST(only_its_own_port) {
         static const Answer answers[] = { { "/metrics", OK "go_sched_gomaxprocs_threads 48\n" },
                                           { NULL, NULL } };
         const pid_t pid = serve(10080, answers);
-        Asked asked;
+        ServerInstance asked;
 
         ask(sysroot, getpid(), "tidb-server", &asked);
         assert_false(asked.gomaxprocs_reported);
@@ -282,7 +283,7 @@ LIVE_TEST(only_its_own_port) {
                 return;
         ask(sysroot, pid, "tidb-server", &asked);
         assert_true(asked.gomaxprocs_reported);
-        asked_done(&asked);
+        server_report_done(&asked.said);
         sysroot->live = false;
         ask(sysroot, pid, "tidb-server", &asked);
         assert_false(asked.gomaxprocs_reported);

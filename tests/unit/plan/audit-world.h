@@ -106,15 +106,14 @@ static inline void init(World *w) {
                                            .storage_nodes = node_set("1"),
                                            .need_bytes = 8 * GIB,
                                            .limit_bytes = 85 * GIB,
-                                           .n_read_threads = 4,
-                                           .said = &w->said[0] };
+                                           .n_read_threads = 4 };
         w->instances[2] = (AuditInstance){ .name = S("tikv-20161"),
                                            .policy = &w->policies[1],
-                                           .exe = S("/opt/tikv-server"),
-                                           .said = &w->said[1] };
+                                           .exe = S("/opt/tikv-server") };
         for (size_t i = 0; i < 2; i++) {
                 w->settings[i] = (ServerSetting){ S("server.labels.host"), S("db1") };
                 w->said[i] = (ServerReport){ .settings = &w->settings[i], .n_settings = 1 };
+                w->instances[i + 1].said = w->said[i];
         }
         /* A node's pool holds what the TiDB has reserved, another's has pages as well. */
         huge_need_add(

@@ -717,7 +717,7 @@ TEST(what_is_so_already) {
                 say(&said, 0, rows[i].setting, rows[i].value);
                 host_init(&host, 1, 8, 32 * GIB);
                 host_add(&host, "tidb", "tidb-server", "0");
-                host_add(&host, "tikv", "tikv-server", "0")->said = &said.report;
+                host_add(&host, "tikv", "tikv-server", "0")->said = said.report;
                 host_advise(&host);
                 advice = host_find(&host, "tikv", rows[i].setting);
                 print_message("%s = %s\n", rows[i].setting, rows[i].value);
@@ -729,25 +729,26 @@ TEST(what_is_so_already) {
 
 /* From 8.5.5 on TiKV sizes its read pool by a part of its CPUs. */
 HOST_TEST(settings_by_version, 1, 16, 64 * GIB) {
-        Said tikv = { 0 }, tidb = { 0 };
+        ServerInstance *tidb = host_add(host, "tidb", "tidb-server", "0"),
+                       *tikv = host_add(host, "tikv", "tikv-server", "0");
+        Said said = { 0 };
 
-        host_add(host, "tidb", "tidb-server", "0")->said = &tidb.report;
-        host_add(host, "tikv", "tikv-server", "0")->said = &tikv.report;
-        tikv.report.version = SERVER_VERSION(8, 5, 4);
+        tikv->said.version = SERVER_VERSION(8, 5, 4);
         host_advise(host);
         host_assert(host, "tikv", "readpool.unified.max-thread-count", 6);
         assert_null(host_find(host, "tikv", "readpool.unified.cpu-threshold"));
         assert_non_null(host_find(host, "tidb", "tidb_gogc_tuner_max_value"));
         advice_report_done(&host->report);
-        tikv.report.version = SERVER_VERSION(8, 5, 5);
-        tidb.report.version = SERVER_VERSION(7, 1, 6);
+        tikv->said.version = SERVER_VERSION(8, 5, 5);
+        tidb->said.version = SERVER_VERSION(7, 1, 6);
         host_advise(host);
         assert_null(host_find(host, "tikv", "readpool.unified.max-thread-count"));
         host_assert(host, "tikv", "readpool.unified.cpu-threshold", 40);
         assert_null(host_find(host, "tidb", "tidb_gogc_tuner_max_value"));
         advice_report_done(&host->report);
-        say(&tikv, tikv.report.version, "readpool.unified.cpu-threshold", "0.4");
-        tidb.report.version = SERVER_VERSION(9, 0, 0);
+        say(&said, tikv->said.version, "readpool.unified.cpu-threshold", "0.4");
+        tikv->said = said.report;
+        tidb->said.version = SERVER_VERSION(9, 0, 0);
         host_advise(host);
         assert_null(host_find(host, "tikv", "readpool.unified.cpu-threshold"));
         assert_non_null(strstr(host_find(host, "tidb", "tidb_server_memory_limit")->note, "95 %"));
@@ -766,9 +767,9 @@ HOST_TEST(labels, 2, 16, 64 * GIB) {
         say(&first, 0, "server.labels.rack", "r1");
         say(&second, 0, "server.labels.host", "db1");
         say(&pd, 0, "replication.location-labels", "");
-        host->instances[0].said = &first.report;
-        host->instances[1].said = &second.report;
-        host->instances[2].said = &pd.report;
+        host->instances[0].said = first.report;
+        host->instances[1].said = second.report;
+        host->instances[2].said = pd.report;
         host_advise(host);
         assert_string_equal(host_find(host, "a", "server.labels.host")->text,
                             "(the name of this host)");

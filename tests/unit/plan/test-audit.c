@@ -251,8 +251,8 @@ static void no_labels_at_pd(World *w) {
         w->policies[0].match.exe = S("pd-server");
         w->instances[0].exe = S("/opt/pd-server");
         w->settings[1] = (ServerSetting){ S("replication.location-labels"), S("") };
-        w->instances[0].said = &w->said[1];
-        w->instances[2].said = &w->said[0];
+        w->instances[0].said = w->said[1];
+        w->instances[2].said = w->said[0];
 }
 
 /* It has less memory than TiKV takes by its own settings. */
@@ -260,7 +260,7 @@ static void sized_by_its_settings(World *w) {
         w->said[0].settings = w->settings;
         w->said[0].n_settings = 2;
         w->settings[1] = (ServerSetting){ S("memory-usage-limit"), S("96GiB") };
-        w->instances[2].said = &w->said[0];
+        w->instances[1].said = w->instances[2].said = w->said[0];
 }
 
 static void isolated(World *w) {
