@@ -48,14 +48,19 @@ uint64_t unit_limit_of_ours(const Unit *u) {
                        : 0;
 }
 
+static void unit_say(Unit *u, const char *state, const char *reason, Reason code) {
+        u->state = state;
+        u->reason = reason;
+        u->code = code;
+}
+
 int unit_new(Units *units, const char *name, Unit **ret) {
         Unit *u = calloc(1, sizeof(*u));
 
         if (!u)
                 return -ENOMEM;
         u->units = units;
-        u->state = "unprepared";
-        u->reason = "";
+        unit_say(u, "unprepared", "", REASON_NONE);
         u->place.name = strdup(name);
         u->place.label = strndup(name, strlen(name) - strlen(".service"));
         if (!u->place.name || !u->place.label || place_add_unit(units->placing, &u->place) < 0) {
@@ -114,9 +119,11 @@ static bool is_wanted(const UnitDesired *w) {
 
 /* All values are as desired. */
 static void unit_settle(Unit *u, const UnitDesired *w) {
-        u->state = u->place.released ? "released" : is_wanted(w) ? "prepared" : "unprepared";
-        u->reason = w->reason;
-        u->code = w->code;
+        unit_say(u,
+                 u->place.released ? "released"
+                 : is_wanted(w)    ? "prepared"
+                                   : "unprepared",
+                 w->reason, w->code);
         u->failures = 0;
         host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
@@ -127,9 +134,7 @@ static void unit_not_prepared(Unit *u, Reason code, int error, const char *messa
                             &(JournalFields){ .instance = u->place.label, .reason = code },
                             "%s is not prepared: %s%s%s; trying again at each scan", u->place.name,
                             strerror(-error), *message ? ": " : "", message);
-        u->state = "failed";
-        u->reason = reason_to_sentence(code);
-        u->code = code;
+        unit_say(u, "failed", reason_to_sentence(code), code);
         u->place.known = false;
         host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
@@ -185,9 +190,7 @@ void unit_decide(Unit *u) {
             unit_is_being_released(u))
                 return;
         if (!u->place.loaded) {
-                u->state = "missing";
-                u->reason = "";
-                u->code = REASON_NONE;
+                unit_say(u, "missing", "", REASON_NONE);
                 return;
         }
         if (!u->place.released)
@@ -196,9 +199,7 @@ void unit_decide(Unit *u) {
                 return; /* a running unit is not written */
         /* Nothing is desired any more, and values of tidbnumad are still set. */
         if (!is_wanted(&w) && unit_is_prepared(u)) {
-                u->state = "unprepared";
-                u->reason = w.reason;
-                u->code = w.code;
+                unit_say(u, "unprepared", w.reason, w.code);
                 undo_release_begin(u->units->undo, unit_record(u),
                                    *w.reason ? w.reason : "no policy names it any more");
                 return;
@@ -254,9 +255,7 @@ void unit_scan(Unit *u) {
                 return; /* the next scan retries it */
         u->place.released = true;
         host_queue(u->units->host, HOST_WORK_PLAN);
-        u->state = "released";
-        u->reason = "no process in it matched its policy";
-        u->code = REASON_NONE;
+        unit_say(u, "released", "no process in it matched its policy", REASON_NONE);
         journal_log(&u->units->host->journal, LOG_WARNING,
                     &(JournalFields){ .instance = u->place.label },
                     "%s was prepared, but for a minute no process in it has matched its policy; "
@@ -669,9 +668,7 @@ void unit_start_revoke(Unit *u) {
         u->start_failed_again = u->start_refused != NULL;
         u->start_refused = revoked;
         u->units->n_revoked++;
-        u->state = "unprepared";
-        u->reason = revoked;
-        u->code = REASON_START_FAILED;
+        unit_say(u, "unprepared", revoked, REASON_START_FAILED);
         journal_log(&u->units->host->journal, LOG_WARNING, &fields,
                     "%s failed or was started again within a minute of a prepared start: its "
                     "preparation is taken back, and it is "
