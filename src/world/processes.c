@@ -127,13 +127,15 @@ void pid_list_done(PidList *list) {
         *list = (PidList){ 0 };
 }
 
-static int append_pid(pid_t pid, _unused_ uint64_t inode, void *userdata) {
-        PidList *list = userdata;
-
+int pid_list_add(PidList *list, pid_t pid) {
         if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
                 return -ENOMEM;
         list->pids[list->n_pids++] = pid;
         return 0;
+}
+
+static int on_pid(pid_t pid, _unused_ uint64_t inode, void *userdata) {
+        return pid_list_add(userdata, pid);
 }
 
 static int compare_pids(const void *a, const void *b) {
@@ -146,7 +148,7 @@ int pid_list_read(const Sysroot *sysroot, PidList *list) {
         int r;
 
         list->n_pids = 0;
-        r = proc_foreach_pid(sysroot, append_pid, list);
+        r = proc_foreach_pid(sysroot, on_pid, list);
         if (r < 0)
                 return r;
         if (list->n_pids > 1)

@@ -46,6 +46,7 @@ typedef struct PidList {
 
 /* All processes there are, their numbers alone, into `list`, which is used again and again. */
 int pid_list_read(const Sysroot *sysroot, PidList *list);
+int pid_list_add(PidList *list, pid_t pid); /* at its end. 0 or -ENOMEM */
 void pid_list_done(PidList *list);
 #define _cleanup_pid_list_ _cleanup_(pid_list_done)
 

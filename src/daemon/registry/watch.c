@@ -322,13 +322,8 @@ int watch_rematch(Registry *registry) {
  * ones. */
 enum { ROUNDS_MAX = 8 };
 
-static int pid_list_append(pid_t pid, void *userdata) {
-        PidList *list = userdata;
-
-        if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
-                return -ENOMEM;
-        list->pids[list->n_pids++] = pid;
-        return 0;
+static int on_child(pid_t pid, void *userdata) {
+        return pid_list_add(userdata, pid);
 }
 
 void fork_filter_update(Registry *registry) {
@@ -344,7 +339,7 @@ void fork_filter_update(Registry *registry) {
                 registry->fork_filter_stale = false;
                 REGISTRY_FOREACH(i, registry)
                 for (size_t p = 0; r >= 0 && p < i->n_members; p++)
-                        r = pid_list_append(i->members[p].process.id.pid, &members);
+                        r = pid_list_add(&members, i->members[p].process.id.pid);
                 /* A filter that cannot be set costs events of foreign processes, but none is
                  * missed. */
                 if (r < 0)
@@ -357,8 +352,7 @@ void fork_filter_update(Registry *registry) {
                 REGISTRY_FOREACH(i, registry)
                 for (size_t p = 0; p < i->n_members; p++) {
                         if (!i->members[p].forks_reported)
-                                (void)proc_foreach_child(i->members[p].handle, pid_list_append,
-                                                         &children);
+                                (void)proc_foreach_child(i->members[p].handle, on_child, &children);
                         i->members[p].forks_reported = true;
                 }
                 for (size_t k = 0; k < children.n_pids && left > 0; k++, left--)
