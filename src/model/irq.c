@@ -11,24 +11,14 @@ static const char *const irq_role_strings[N_IRQ_ROLES] = {
 };
 DEFINE_STRING_TABLE(irq_role_to_string, IrqRole, irq_role_strings)
 
-static const char *const irq_device_kind_strings[] = {
-        [IRQ_DEVICE_NET] = "net",
-        [IRQ_DEVICE_NVME] = "nvme",
-        [IRQ_DEVICE_OTHER] = "other",
-};
-DEFINE_STRING_TABLE(irq_device_kind_to_string, IrqDeviceKind, irq_device_kind_strings)
-
 void irq_device_done(IrqDevice *device) {
         for (size_t i = 0; i < device->n_vectors; i++)
                 free(device->vectors[i].name);
         free(device->vectors);
         free(device->rx);
         free(device->tx);
-        free(device->name);
-        free(device->pci);
-        free(device->driver);
-        free(device->master);
         free(device->physfn);
+        device_done(&device->device);
         *device = (IrqDevice){ 0 };
 }
 
@@ -47,7 +37,7 @@ void irq_host_done(IrqHost *host) {
         *host = (IrqHost){ 0 };
 }
 
-const IrqDevice *irq_host_find(const IrqHost *host, IrqDeviceKind kind, const char *name) {
+const IrqDevice *irq_host_find(const IrqHost *host, DeviceKind kind, const char *name) {
         for (size_t i = 0; i < host->n_devices; i++)
                 if (host->devices[i].kind == kind && strcmp(host->devices[i].name, name) == 0)
                         return &host->devices[i];
@@ -56,7 +46,7 @@ const IrqDevice *irq_host_find(const IrqHost *host, IrqDeviceKind kind, const ch
 
 const IrqDevice *irq_host_find_interface(const IrqHost *host, uint32_t ifindex) {
         for (size_t i = 0; i < host->n_devices; i++)
-                if (host->devices[i].kind == IRQ_DEVICE_NET && host->devices[i].ifindex == ifindex)
+                if (host->devices[i].kind == DEVICE_NET && host->devices[i].ifindex == ifindex)
                         return &host->devices[i];
         return NULL;
 }

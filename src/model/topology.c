@@ -217,6 +217,14 @@ void topology_append_unused(const Topology *topology, const NodeSet *used, Text 
 
 /* --- lists of devices, and which nodes a host's network cards are on --- */
 
+static const char *const device_kind_strings[] = {
+        [DEVICE_NET] = "net",
+        [DEVICE_DISK] = "disk",
+        [DEVICE_NVME] = "nvme",
+        [DEVICE_OTHER] = "other",
+};
+DEFINE_STRING_TABLE(device_kind_to_string, DeviceKind, device_kind_strings)
+
 void device_done(Device *device) {
         free(device->name);
         free(device->pci);

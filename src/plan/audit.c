@@ -401,7 +401,7 @@ static void audit_interrupts(Audit *a) {
                 const IrqDevice *d = &a->in->irqs->devices[i];
                 uint32_t n = 0;
 
-                for (size_t k = 0; d->kind == IRQ_DEVICE_NET && k < d->n_vectors; k++)
+                for (size_t k = 0; d->kind == DEVICE_NET && k < d->n_vectors; k++)
                         n += d->vectors[k].effective_known &&
                              id_set_intersects(&d->vectors[k].effective, &cpus);
                 if (n == 0 || irq_policy_find(a->in->policies->irqs, a->in->policies->n_irqs, d))

@@ -370,10 +370,10 @@ const IrqPolicy *irq_policy_find(const IrqPolicy *policies, size_t n_policies,
                         if (strcasecmp(policy->pci.words[i], device->pci) == 0)
                                 return policy;
                 /* In another namespace its name is not known. */
-                if (device->kind == IRQ_DEVICE_NET && !device->in_other_netns &&
+                if (device->kind == DEVICE_NET && !device->in_other_netns &&
                     word_list_names(&policy->net, device->name, device->master))
                         return policy;
-                if (device->kind == IRQ_DEVICE_NVME &&
+                if (device->kind == DEVICE_NVME &&
                     word_list_names(&policy->nvme, device->name, NULL))
                         return policy;
         }

@@ -157,7 +157,7 @@ static void put_irq_device(Json *json, const IrqPlanDevice *d) {
 
         JSON_OBJECT(json, NULL) {
                 json_put_string(json, "name", device->name);
-                json_put_string(json, "kind", irq_device_kind_to_string(device->kind));
+                json_put_string(json, "kind", device_kind_to_string(device->kind));
                 json_put_count_if(json, "node", device->node >= 0, (uint64_t)device->node);
                 json_put_string(json, "pci", device->pci);
                 json_put_string(json, "driver", device->driver);

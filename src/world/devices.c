@@ -70,7 +70,7 @@ typedef struct Controllers {
         bool differ;
 } Controllers;
 
-static int disk_set_attachment(const Sysroot *sysroot, const char *path, Device *device) {
+int device_set_attachment(const Sysroot *sysroot, const char *path, Device *device) {
         char pci[SYSFS_PCI_MAX];
         int r;
 
@@ -91,7 +91,7 @@ static int disk_add_controller(const char *name, void *userdata) {
             sysfs_resolve(c->sysroot, path, "%s/%s", c->path, name) < 0)
                 return 0;
         if (c->n++ == 0)
-                return disk_set_attachment(c->sysroot, path, c->device);
+                return device_set_attachment(c->sysroot, path, c->device);
         node = sysfs_node(c->sysroot, path);
         if (c->device->node == DEVICE_NODE_UNKNOWN)
                 c->device->node = node;
@@ -124,7 +124,7 @@ int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
                         device.pci = NULL;
                 }
         } else
-                r = disk_set_attachment(sysroot, path, &device);
+                r = device_set_attachment(sysroot, path, &device);
         if (r == -ENOMEM)
                 return r;
         *ret = TAKE_STRUCT(device);
@@ -161,17 +161,15 @@ static int card_add(const Sysroot *sysroot, const char *name, const char *path, 
         _cleanup_(device_done) Device device = {
                 .kind = DEVICE_NET,
                 .name = strdup(name),
-                .node = sysfs_node(sysroot, path),
                 .virtual_function = path_exists(sysroot->sys_fd, "%s/device/physfn", path),
         };
         _cleanup_free_ char *master = NULL;
-        char pci[SYSFS_PCI_MAX], master_path[PATH_MAX], own[128], masters[128];
+        char master_path[PATH_MAX], own[128], masters[128];
         int r;
 
         /* Without a link, the file contains -1 or cannot be read. */
         (void)path_read_u32(sysroot->sys_fd, UINT32_MAX - 1, &device.speed_mbps, "%s/speed", path);
-        if (!device.name || (sysfs_pci(path, pci) >= 0 && !(device.pci = strdup(pci))) ||
-            sysfs_driver(sysroot, path, &device.driver) == -ENOMEM)
+        if (!device.name || device_set_attachment(sysroot, path, &device) < 0)
                 return -ENOMEM;
         r = path_read_link_name(sysroot->sys_fd, &master, "%s/master", path);
         if (r == -ENOMEM)

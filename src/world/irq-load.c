@@ -75,20 +75,17 @@ static int queues_load(const Sysroot *sysroot, const char *path, const char *ste
 }
 
 /* A device by its folder in /sys; `name` NULL: it is called by its address. */
-static int host_add_by_path(const Sysroot *sysroot, const char *path, IrqDeviceKind kind,
+static int host_add_by_path(const Sysroot *sysroot, const char *path, DeviceKind kind,
                             const char *name, bool in_other_netns, IrqHost *host) {
-        char pci[SYSFS_PCI_MAX];
-        _cleanup_(irq_device_done) IrqDevice device = { .kind = kind,
-                                                        .node = sysfs_node(sysroot, path),
-                                                        .in_other_netns = in_other_netns };
+        _cleanup_(irq_device_done)
+                IrqDevice device = { .kind = kind, .in_other_netns = in_other_netns };
 
-        if (sysfs_pci(path, pci) < 0) /* as controllers over a network */
-                return 0;
-        device.pci = strdup(pci);
-        device.name = strdup(name ? name : pci);
-        if (!device.pci || !device.name || sysfs_driver(sysroot, path, &device.driver) == -ENOMEM)
+        if (device_set_attachment(sysroot, path, &device.device) < 0)
                 return -ENOMEM;
-        return host_add_device(host, &device);
+        if (!device.pci) /* as controllers over a network */
+                return 0;
+        device.name = strdup(name ? name : device.pci);
+        return device.name ? host_add_device(host, &device) : -ENOMEM;
 }
 
 typedef struct Search {
@@ -102,7 +99,7 @@ static int host_add_controller(const char *name, void *userdata) {
 
         return sysfs_resolve(s->sysroot, path, "class/nvme/%s", name) < 0
                        ? 0
-                       : host_add_by_path(s->sysroot, path, IRQ_DEVICE_NVME, name, false, s->host);
+                       : host_add_by_path(s->sysroot, path, DEVICE_NVME, name, false, s->host);
 }
 
 static bool host_has_pci(const IrqHost *host, const char *pci) {
@@ -131,7 +128,7 @@ static int host_add_if_elsewhere(const char *name, void *userdata) {
         for (size_t i = 0; i < ELEMENTSOF(drivers); i++)
                 if (strcmp(driver, drivers[i]) == 0)
                         return 0;
-        return host_add_by_path(s->sysroot, path, IRQ_DEVICE_NET, NULL, true, s->host);
+        return host_add_by_path(s->sysroot, path, DEVICE_NET, NULL, true, s->host);
 }
 
 /* Network cards with their queues, NVMe controllers, what policies name by its address, and cards
@@ -144,15 +141,8 @@ static int host_add_devices(const Sysroot *sysroot, const IrqPolicy *policies, s
         int r = network_cards_load(sysroot, &cards);
 
         for (size_t i = 0; r >= 0 && i < cards.n_devices; i++) {
-                Device *card = &cards.devices[i];
-                _cleanup_(irq_device_done) IrqDevice device = { .kind = IRQ_DEVICE_NET,
-                                                                .name = TAKE_PTR(card->name),
-                                                                .pci = TAKE_PTR(card->pci),
-                                                                .driver = TAKE_PTR(card->driver),
-                                                                .master = TAKE_PTR(card->master),
-                                                                .node = card->node,
-                                                                .speed_mbps = card->speed_mbps,
-                                                                .link = IRQ_LINK_UNKNOWN };
+                _cleanup_(irq_device_done)
+                        IrqDevice device = { .device = TAKE_STRUCT(cards.devices[i]) };
                 char state[32];
 
                 if (sysfs_resolve(sysroot, path, "class/net/%s", device.name) < 0)
@@ -185,7 +175,7 @@ static int host_add_devices(const Sysroot *sysroot, const IrqPolicy *policies, s
 
                         if (!host_has_pci(host, address) &&
                             sysfs_resolve(sysroot, path, "bus/pci/devices/%s", address) >= 0)
-                                r = host_add_by_path(sysroot, path, IRQ_DEVICE_OTHER, NULL, false,
+                                r = host_add_by_path(sysroot, path, DEVICE_OTHER, NULL, false,
                                                      host);
                 }
         /* Else what cannot be read is not there. */
@@ -315,7 +305,7 @@ int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, siz
                 for (size_t k = 0; device->n_vectors > 1 && k < device->n_vectors; k++) {
                         IrqVector *vector = &device->vectors[k];
 
-                        if (device->kind == IRQ_DEVICE_NVME && vector->role == IRQ_ROLE_RXTX &&
+                        if (device->kind == DEVICE_NVME && vector->role == IRQ_ROLE_RXTX &&
                             vector->managed == IRQ_MANAGED_UNKNOWN)
                                 vector->managed = IRQ_MANAGED_LIKELY;
                 }
@@ -403,8 +393,7 @@ static IrqRole card_role(const char *device, const char *stem) {
         return IRQ_ROLE_OTHER;
 }
 
-IrqRole irq_name_parse(IrqDeviceKind kind, const char *device, const char *name,
-                       int32_t *ret_queue) {
+IrqRole irq_name_parse(DeviceKind kind, const char *device, const char *name, int32_t *ret_queue) {
         const size_t device_length = strlen(device);
         char stem[NAME_MAX_BYTES];
         IrqRole role = IRQ_ROLE_OTHER;
@@ -417,7 +406,7 @@ IrqRole irq_name_parse(IrqDeviceKind kind, const char *device, const char *name,
         (void)snprintf(stem, sizeof(stem), "%.*s", (int)n, name);
         if (strcmp(stem, device) != 0) /* else the number is the card's */
                 queue = name_cut_number(stem);
-        if (queue >= 0 && kind != IRQ_DEVICE_NVME)
+        if (queue >= 0 && kind != DEVICE_NVME)
                 role = card_role(device, stem);
         else if (queue >= 0 && strncmp(stem, device, device_length) == 0 &&
                  strcmp(stem + device_length, "q") == 0) /* "nvme0q3" */

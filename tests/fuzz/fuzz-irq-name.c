@@ -3,13 +3,13 @@
 #include "fuzz.h"
 #include "tidbnumad/world/irq-load.h"
 
-static void check_name(IrqDeviceKind kind, const char *device, const char *name) {
+static void check_name(DeviceKind kind, const char *device, const char *name) {
         int32_t queue = -7;
         IrqRole role = irq_name_parse(kind, device, name, &queue);
 
         check(role < N_IRQ_ROLES && queue >= -1 && queue <= 65535);
         check((role == IRQ_ROLE_OTHER) == (queue == -1));
-        check(role != IRQ_ROLE_ADMIN || (kind == IRQ_DEVICE_NVME && queue == 0));
+        check(role != IRQ_ROLE_ADMIN || (kind == DEVICE_NVME && queue == 0));
         (void)irq_name_holds(name, device);
 }
 
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         name = strchr(text, '\n');
         if (name) {
                 *name++ = '\0';
-                for (unsigned kind = 0; kind <= IRQ_DEVICE_OTHER; kind++)
+                for (unsigned kind = 0; kind <= DEVICE_OTHER; kind++)
                         check_name(kind, text, name);
         }
         free(text);

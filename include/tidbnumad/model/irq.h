@@ -52,31 +52,21 @@ typedef struct IrqQueue {
         CpuSet cpus;
 } IrqQueue;
 
-typedef enum IrqDeviceKind {
-        IRQ_DEVICE_NET,
-        IRQ_DEVICE_NVME,  /* a controller */
-        IRQ_DEVICE_OTHER, /* a PCI device that a policy names */
-} IrqDeviceKind;
-
-const char *irq_device_kind_to_string(IrqDeviceKind kind); /* "net" */
-
 typedef enum IrqLink {
         IRQ_LINK_UNKNOWN,
         IRQ_LINK_UP,
         IRQ_LINK_DOWN,
 } IrqLink;
 
+/* A network card, an NVMe controller, or what a policy names by its PCI address: that is its name
+ * then. */
 typedef struct IrqDevice {
-        IrqDeviceKind kind;
-        char *name;          /* "eth0", "nvme0", else the PCI address; never NULL; owned, as all
-                              * strings */
-        char *pci;           /* "0000:3b:00.0"; NULL: not on a PCI bus */
-        char *driver;        /* NULL: not known */
-        char *master;        /* of a member of a bond or team: its name; NULL: none */
-        char *physfn;        /* of a virtual function: the card's PCI address; NULL: it is none */
-        uint32_t ifindex;    /* of a network card; 0: not known */
-        int32_t node;        /* DEVICE_NODE_UNKNOWN: not reported by the firmware */
-        uint32_t speed_mbps; /* of a network card with a link; 0: not known */
+        union { /* the fields are its own, and together they are `device` */
+                struct Device;
+                Device device;
+        };
+        char *physfn; /* of a virtual function: the card's PCI address; NULL: it is none; owned */
+        uint32_t ifindex; /* of a network card; 0: not known */
         IrqLink link;
         bool bundle;         /* a bond or team: its members have the vectors */
         bool in_other_netns; /* a network card seen by its PCI device only */
@@ -113,7 +103,7 @@ void irq_host_done(IrqHost *host);
 #define _cleanup_irq_host_ _cleanup_(irq_host_done)
 
 /* The device of that kind and name, or NULL. */
-const IrqDevice *irq_host_find(const IrqHost *host, IrqDeviceKind kind, const char *name);
+const IrqDevice *irq_host_find(const IrqHost *host, DeviceKind kind, const char *name);
 const IrqDevice *irq_host_find_interface(const IrqHost *host, uint32_t ifindex);
 
 /* The vector of that number, or NULL. */

@@ -114,8 +114,12 @@ uint16_t topology_distance(const Topology *topology, uint32_t from, uint32_t to)
 
 typedef enum DeviceKind {
         DEVICE_NET,
-        DEVICE_DISK, /* a whole block device: NVMe namespace, SCSI or virtio disk */
+        DEVICE_DISK,  /* a whole block device: NVMe namespace, SCSI or virtio disk */
+        DEVICE_NVME,  /* a controller, as what has interrupts, as the next */
+        DEVICE_OTHER, /* a PCI device that a policy names */
 } DeviceKind;
+
+const char *device_kind_to_string(DeviceKind kind); /* "net" */
 
 #define DEVICE_NODE_UNKNOWN (-1)
 

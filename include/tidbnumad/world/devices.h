@@ -14,6 +14,10 @@ int devices_load(const Sysroot *sysroot, DeviceList *ret);
 /* Adds the real cards, and what bundles them: bonds and teams. */
 int network_cards_load(const Sysroot *sysroot, DeviceList *list);
 
+/* Where it is attached: node, PCI address and driver, as far as they are known. `path` as
+ * sysfs_resolve() gives it. 0 or -ENOMEM. */
+int device_set_attachment(const Sysroot *sysroot, const char *path, Device *device);
+
 /* --- disks, each by the path of its folder as sysfs_resolve() gives it --- */
 
 /* By its name alone: devices without data of a server, and devices that are built on others. */

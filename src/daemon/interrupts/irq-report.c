@@ -190,7 +190,7 @@ int irq_report_fill(const Interrupts *irq, IrqInfo *ret) {
                 IrqDeviceInfo *device = &devices[ret->n_devices];
 
                 *device = (IrqDeviceInfo){ .name = d->name,
-                                           .kind = irq_device_kind_to_string(d->kind),
+                                           .kind = device_kind_to_string(d->kind),
                                            .pci = d->pci,
                                            .node = d->node,
                                            .reason_id = irq_reason_to_id(s->reason),

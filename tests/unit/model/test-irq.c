@@ -25,24 +25,24 @@ static IrqHost make_host(void) {
         host.counts = copy(counts, sizeof(counts));
         host.irqbalance.banned_irqs = copy(cpus, sizeof(cpus));
         assert_non_null(host.devices);
-        host.devices[0] = (IrqDevice){ .kind = IRQ_DEVICE_NET, .name = strdup("x") };
+        host.devices[0] = (IrqDevice){ .kind = DEVICE_NET, .name = strdup("x") };
         host.devices[0].vectors = calloc(3, sizeof(IrqVector));
         host.devices[0].n_vectors = 3;
         host.devices[0].vectors[0] = (IrqVector){ .name = strdup("x-0"), .counts = host.counts };
         host.devices[0].vectors[1] = (IrqVector){ .counts = host.counts + 3 };
-        host.devices[1] = (IrqDevice){ .kind = IRQ_DEVICE_NET, .name = strdup("y") };
-        host.devices[2] = (IrqDevice){ .kind = IRQ_DEVICE_NVME, .name = strdup("x") };
+        host.devices[1] = (IrqDevice){ .kind = DEVICE_NET, .name = strdup("y") };
+        host.devices[2] = (IrqDevice){ .kind = DEVICE_NVME, .name = strdup("x") };
         return host;
 }
 
 TEST(find) {
         _cleanup_irq_host_ IrqHost host = make_host();
 
-        assert_ptr_equal(irq_host_find(&host, IRQ_DEVICE_NET, "x"), &host.devices[0]);
-        assert_ptr_equal(irq_host_find(&host, IRQ_DEVICE_NET, "y"), &host.devices[1]);
-        assert_ptr_equal(irq_host_find(&host, IRQ_DEVICE_NVME, "x"), &host.devices[2]);
-        assert_null(irq_host_find(&host, IRQ_DEVICE_OTHER, "x"));
-        assert_null(irq_host_find(&host, IRQ_DEVICE_NVME, "y"));
+        assert_ptr_equal(irq_host_find(&host, DEVICE_NET, "x"), &host.devices[0]);
+        assert_ptr_equal(irq_host_find(&host, DEVICE_NET, "y"), &host.devices[1]);
+        assert_ptr_equal(irq_host_find(&host, DEVICE_NVME, "x"), &host.devices[2]);
+        assert_null(irq_host_find(&host, DEVICE_OTHER, "x"));
+        assert_null(irq_host_find(&host, DEVICE_NVME, "y"));
 }
 
 static uint32_t count(const IrqHost *host, size_t vector, const char *list) {
@@ -70,9 +70,9 @@ TEST(words) {
         assert_string_equal(irq_role_to_string(IRQ_ROLE_RXTX), "rxtx");
         assert_string_equal(irq_role_to_string(IRQ_ROLE_ADMIN), "admin");
         assert_string_equal(irq_role_to_string(IRQ_ROLE_OTHER), "other");
-        assert_string_equal(irq_device_kind_to_string(IRQ_DEVICE_NET), "net");
-        assert_string_equal(irq_device_kind_to_string(IRQ_DEVICE_NVME), "nvme");
-        assert_string_equal(irq_device_kind_to_string(IRQ_DEVICE_OTHER), "other");
+        assert_string_equal(device_kind_to_string(DEVICE_NET), "net");
+        assert_string_equal(device_kind_to_string(DEVICE_NVME), "nvme");
+        assert_string_equal(device_kind_to_string(DEVICE_OTHER), "other");
 }
 
 /* --- The words of interrupt plans: each reason has its own, and they agree with what is done ---

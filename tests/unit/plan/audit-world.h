@@ -68,7 +68,7 @@ static inline void init_machine(World *w) {
                                 .n_packages = 2 };
         w->vector = (IrqVector){ .irq = 40, .effective_known = true, .effective = cpu_set("2") };
         w->card = (IrqDevice){
-                .kind = IRQ_DEVICE_NET, .name = S("eth0"), .vectors = &w->vector, .n_vectors = 1
+                .kind = DEVICE_NET, .name = S("eth0"), .vectors = &w->vector, .n_vectors = 1
         };
         w->irqs = (IrqHost){ .devices = &w->card, .n_devices = 1 };
 }

@@ -59,7 +59,7 @@ static inline void scene_done(IrqScene *s) {
 #define IRQ_SCENE_TEST(test, n_nodes, cores, threads)                                              \
         TEST_AFTER(test, IrqScene, s, scene_init(s, n_nodes, cores, threads), scene_done)
 
-static inline IrqDevice *scene_device(IrqScene *s, IrqDeviceKind kind, const char *name, int node) {
+static inline IrqDevice *scene_device(IrqScene *s, DeviceKind kind, const char *name, int node) {
         IrqDevice *device = &s->devices[s->host.n_devices++];
 
         assert_true(s->host.n_devices <= IRQ_TEST_DEVICES);
@@ -77,7 +77,7 @@ static inline IrqVector *scene_vector(IrqScene *s, IrqDevice *device, IrqRole ro
 
 /* A card with so many combined queues, and a vector for its link. */
 static inline IrqDevice *scene_card(IrqScene *s, const char *name, int node, size_t queues) {
-        IrqDevice *device = scene_device(s, IRQ_DEVICE_NET, name, node);
+        IrqDevice *device = scene_device(s, DEVICE_NET, name, node);
 
         (void)scene_vector(s, device, IRQ_ROLE_OTHER, -1);
         for (size_t q = 0; q < queues; q++)

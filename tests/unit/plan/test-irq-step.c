@@ -396,7 +396,7 @@ static void reading_init(Reading *l, const char *requested, const char *effectiv
                             .requested = cpu_set(requested),
                             .effective_known = effective != NULL,
                             .effective = cpu_set(effective ? effective : "") },
-                .device = { .kind = IRQ_DEVICE_NET, .name = (char *)"eth0", .n_vectors = 1 },
+                .device = { .kind = DEVICE_NET, .name = (char *)"eth0", .n_vectors = 1 },
                 .host = { .n_devices = 1, .n_cpus = 4 },
         };
         l->vector.counts = l->counts;

@@ -34,10 +34,10 @@ IRQ_SCENE_TEST(which_entry, 1, 2, 1) {
         scene_card(s, "eth2", 0, 1);
         scene_card(s, "ib0", 0, 1)->master = strdup("bond0");
         scene_card(s, "ib1", 0, 1)->pci = strdup("0000:3B:00.0");
-        scene_device(s, IRQ_DEVICE_NVME, "nvme0", 0);
-        scene_device(s, IRQ_DEVICE_NVME, "eth0", 0); /* a name of another kind */
-        scene_device(s, IRQ_DEVICE_OTHER, "eth0", 0)->pci = strdup("0000:3b:00.0");
-        scene_device(s, IRQ_DEVICE_NET, "nvme0", 0);
+        scene_device(s, DEVICE_NVME, "nvme0", 0);
+        scene_device(s, DEVICE_NVME, "eth0", 0); /* a name of another kind */
+        scene_device(s, DEVICE_OTHER, "eth0", 0)->pci = strdup("0000:3b:00.0");
+        scene_device(s, DEVICE_NET, "nvme0", 0);
         assert_ptr_equal(find(s, 0), &s->policies[0]);
         assert_ptr_equal(find(s, 1), &s->policies[2]);
         assert_ptr_equal(find(s, 2), &s->policies[1]);
@@ -56,8 +56,8 @@ IRQ_SCENE_TEST(left_alone, 2, 2, 1) {
         scene_policy(s, "*", STEER_AUTO);
         scene_card(s, "left", 0, 2);
         scene_card(s, "0000:05:00.0", 0, 2)->in_other_netns = true;
-        scene_device(s, IRQ_DEVICE_NET, "bond0", 0)->bundle = true;
-        scene_device(s, IRQ_DEVICE_NET, "tap0", 0);
+        scene_device(s, DEVICE_NET, "bond0", 0)->bundle = true;
+        scene_device(s, DEVICE_NET, "tap0", 0);
         scene_plan(s);
         assert_serves(s, 0, IRQ_REASON_POLICY, "");
         assert_serves(s, 1, IRQ_REASON_OTHER_NETNS, "");
@@ -434,7 +434,7 @@ IRQ_SCENE_TEST(pairs, 1, 4, 1) {
         IrqDevice *d;
 
         scene_policy(s, "*", STEER_LOCAL);
-        d = scene_device(s, IRQ_DEVICE_NET, "eth0", 0);
+        d = scene_device(s, DEVICE_NET, "eth0", 0);
         (void)scene_vector(s, d, IRQ_ROLE_RX, 1);
         (void)scene_vector(s, d, IRQ_ROLE_RX, 0);
         (void)scene_vector(s, d, IRQ_ROLE_TX, 0);
@@ -529,7 +529,7 @@ IRQ_SCENE_TEST(rps_by_receive_queue, 1, 4, 1) {
         IrqDevice *d;
 
         scene_policy(s, "*", STEER_LOCAL)->rps = RPS_ON;
-        d = scene_device(s, IRQ_DEVICE_NET, "eth0", 0);
+        d = scene_device(s, DEVICE_NET, "eth0", 0);
         (void)scene_vector(s, d, IRQ_ROLE_TX, 0);
         d->n_rx = d->n_tx = 1;
         scene_plan(s);
@@ -541,7 +541,7 @@ IRQ_SCENE_TEST(disks_have_no_queues_to_mask, 1, 4, 1) {
         IrqDevice *d;
 
         assert_int_equal(word_list_add(&scene_policy(s, NULL, STEER_LOCAL)->nvme, "*"), 0);
-        d = scene_device(s, IRQ_DEVICE_NVME, "nvme0", 0);
+        d = scene_device(s, DEVICE_NVME, "nvme0", 0);
         (void)scene_vector(s, d, IRQ_ROLE_ADMIN, 0);
         (void)scene_vector(s, d, IRQ_ROLE_RXTX, 1);
         scene_plan(s);

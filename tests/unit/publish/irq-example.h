@@ -45,11 +45,11 @@ static inline void irq_example_host(IrqExample *e) {
                                      .speed_mbps = 2500,
                                      .link = IRQ_LINK_DOWN,
                                      .in_other_netns = true };
-        e->devices[2] = (IrqDevice){ .kind = IRQ_DEVICE_NVME,
+        e->devices[2] = (IrqDevice){ .kind = DEVICE_NVME,
                                      .name = (char *)"nvme0",
                                      .vectors = e->disk_vectors,
                                      .n_vectors = 2 };
-        e->devices[3] = (IrqDevice){ .kind = IRQ_DEVICE_NVME, .name = (char *)"nvme1" };
+        e->devices[3] = (IrqDevice){ .kind = DEVICE_NVME, .name = (char *)"nvme1" };
         e->host = (IrqHost){ .devices = e->devices, .n_devices = 4 };
 }
 

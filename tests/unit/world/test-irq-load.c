@@ -71,7 +71,7 @@ FAKE_TEST(card) {
         load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 1);
         d = host.devices;
-        assert_int_equal(d->kind, IRQ_DEVICE_NET);
+        assert_int_equal(d->kind, DEVICE_NET);
         assert_string_equal(d->name, "eth0");
         assert_string_equal(d->pci, "0000:00:03.0");
         assert_string_equal(d->driver, "ice");
@@ -231,7 +231,7 @@ FAKE_TEST(nvme) {
         load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 1);
         d = host.devices;
-        assert_int_equal(d->kind, IRQ_DEVICE_NVME);
+        assert_int_equal(d->kind, DEVICE_NVME);
         assert_string_equal(d->name, "nvme0");
         assert_int_equal(d->n_vectors, 3);
         assert_vector(&d->vectors[0], 60, IRQ_ROLE_ADMIN, 0, "0");
@@ -261,7 +261,7 @@ FAKE_TEST(named) {
         vector(tree, "0000:00:08.0", 42, "0-3\n", "0\n");
         load(tree, &policy, &host);
         assert_int_equal(host.n_devices, 2); /* the card is a card, and 09.0 is not there */
-        assert_int_equal(host.devices[1].kind, IRQ_DEVICE_OTHER);
+        assert_int_equal(host.devices[1].kind, DEVICE_OTHER);
         assert_string_equal(host.devices[1].name, "0000:00:08.0");
         assert_int_equal(host.devices[1].node, 2);
         assert_int_equal(host.devices[1].n_vectors, 1);
@@ -320,7 +320,7 @@ typedef struct Name {
         int queue;
 } Name;
 
-static void assert_name(IrqDeviceKind kind, const Name *n) {
+static void assert_name(DeviceKind kind, const Name *n) {
         int32_t queue = -7;
         IrqRole role = irq_name_parse(kind, n->device, n->name, &queue);
 
@@ -353,7 +353,7 @@ TEST(cards) {
         };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                assert_name(IRQ_DEVICE_NET, &names[i]);
+                assert_name(DEVICE_NET, &names[i]);
 }
 
 TEST(no_queues) {
@@ -375,7 +375,7 @@ TEST(no_queues) {
         };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                assert_name(IRQ_DEVICE_NET, &names[i]);
+                assert_name(DEVICE_NET, &names[i]);
 }
 
 TEST(disks) {
@@ -391,8 +391,8 @@ TEST(disks) {
         };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                assert_name(IRQ_DEVICE_NVME, &names[i]);
-        assert_name(IRQ_DEVICE_OTHER, &(Name){ "0000:00:05.0", "virtio2-req.3", IRQ_ROLE_RXTX, 3 });
+                assert_name(DEVICE_NVME, &names[i]);
+        assert_name(DEVICE_OTHER, &(Name){ "0000:00:05.0", "virtio2-req.3", IRQ_ROLE_RXTX, 3 });
 }
 
 TEST(holds) {
