@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
@@ -249,8 +250,12 @@ static int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
 
 /* --- pages that are drawn, and their nodes --- */
 
-/* A call of move_pages(2) holds the memory map for that many pages at a time. */
-enum { BATCH = 512 };
+/* A call of move_pages(2) takes and drops the lock of the memory map for each 16 pages
+ * (DO_PAGES_STAT_CHUNK_NR in mm/migrate.c). A mmap(2) or munmap(2) of the process that waits is
+ * woken each time, but until it runs the next 16 pages have the lock again: a reader may pass it
+ * for 4 ms (RWSEM_WAIT_TIMEOUT in kernel/locking/rwsem.c). The wakings make such a call some times
+ * as long as the others; a pause after it lets the writer in. */
+enum { BATCH = 64, PAUSE_NSEC = 20000 };
 
 /* After this many draws it is known whether the address space is sparse. */
 enum { PROBE_DRAWS = 1024 };
@@ -265,6 +270,7 @@ typedef struct Sampling {
         int pagemap_fd;
         uint64_t random; /* the generator's state, never 0 */
         uint64_t n_asked;
+        uint64_t quickest_usec; /* of the full batches; 0: none yet */
 
         /* Of the frame that is being drawn from. */
         Tally *by_node;   /* owned */
@@ -317,6 +323,23 @@ typedef struct PageSource {
         uint64_t n_pages;
 } PageSource;
 
+/* Queries the nodes of a batch, and pauses where somebody seems to have waited meanwhile. */
+static int sampling_query(Sampling *s, size_t n, void *addresses[], int *ret_nodes) {
+        const struct timespec pause = { .tv_nsec = PAUSE_NSEC };
+        const uint64_t begin = clock_monotonic_usec();
+        uint64_t took;
+        int r = pages_query(s->pid, n, addresses, ret_nodes);
+
+        if (r < 0 || n < BATCH)
+                return r;
+        took = clock_monotonic_usec() - begin;
+        if (s->quickest_usec == 0 || took < s->quickest_usec)
+                s->quickest_usec = took;
+        else if (took > 2 * s->quickest_usec)
+                (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        return 0;
+}
+
 /* `first` and `n`: pages in their order; NULL: drawn. */
 static int sampling_ask_batch(Sampling *s, const PageSource *from, const uint64_t *first,
                               size_t n) {
@@ -336,7 +359,7 @@ static int sampling_ask_batch(Sampling *s, const PageSource *from, const uint64_
                         (void *)(uintptr_t)(present[i] ? present[i]->address
                                                        : frame_page(from->frame, page, &ranges[i]));
         }
-        r = pages_query(s->pid, n, addresses, where);
+        r = sampling_query(s, n, addresses, where);
         if (r < 0)
                 return r;
         s->n_asked += n;

@@ -1,4 +1,5 @@
 """Where one process's memory lies, by each method and by numastat -p; and how long that holds the process up."""
+import contextlib
 import os
 import re
 import statistics
@@ -102,9 +103,16 @@ def samples(target, sampler, name):
 
 
 def stalls(target, sampler):
-    """(left alone, sampled, numastat -p): medians over the windows, which take turns."""
+    """(left alone, sampled, numastat -p): medians over the windows, which take turns.
+
+    The process has a CPU to itself: what it waits for is the kernel's lock, and not the programs that are started beside it."""
     seen = [], [], []
-    with Target(target, STALLED_BYTES) as t:
+    cpus = sorted(os.sched_getaffinity(0))
+    with Target(target, STALLED_BYTES) as t, contextlib.ExitStack() as stack:
+        if len(cpus) > 1:
+            os.sched_setaffinity(t.pid, cpus[-1:])
+            os.sched_setaffinity(0, cpus[:-1])
+            stack.callback(os.sched_setaffinity, 0, cpus)
         ways = (lambda: time.sleep(0.05), lambda: sample(sampler, "--pid", str(t.pid), "10"),
                 lambda: run("numastat", "-p", str(t.pid)))
         for _ in range(WINDOWS):
