@@ -83,8 +83,9 @@ static const char *const placement_criterion_strings[N_CRITERIA] = {
         [WEIGH_EXCLUSIVE] = "exclusive", [WEIGH_POLICY] = "policy",
         [WEIGH_RESERVED] = "reserved",   [WEIGH_SPREAD] = "spread",
         [WEIGH_MEMORY] = "memory",       [WEIGH_ROOM] = "room",
-        [WEIGH_DISTANCE] = "distance",   [WEIGH_LOAD] = "load",
-        [WEIGH_MOVE] = "move",           [WEIGH_NUMBER] = "number",
+        [WEIGH_DISTANCE] = "distance",   [WEIGH_ASIDE] = "aside",
+        [WEIGH_LOAD] = "load",           [WEIGH_MOVE] = "move",
+        [WEIGH_NUMBER] = "number",
 };
 DEFINE_STRING_TABLE(placement_criterion_to_string, PlacementCriterion, placement_criterion_strings)
 
@@ -92,7 +93,8 @@ static const char *const placement_criterion_rules[N_CRITERIA] = {
         [WEIGH_STABILITY] = "", [WEIGH_DEVICE] = "R4",   [WEIGH_EXCLUSIVE] = "R3",
         [WEIGH_POLICY] = "R3",  [WEIGH_RESERVED] = "R2", [WEIGH_SPREAD] = "",
         [WEIGH_MEMORY] = "R10", [WEIGH_ROOM] = "R8",     [WEIGH_DISTANCE] = "R13",
-        [WEIGH_LOAD] = "",      [WEIGH_MOVE] = "",       [WEIGH_NUMBER] = "",
+        [WEIGH_ASIDE] = "",     [WEIGH_LOAD] = "",       [WEIGH_MOVE] = "",
+        [WEIGH_NUMBER] = "",
 };
 DEFINE_STRING_TABLE(placement_criterion_to_rule, PlacementCriterion, placement_criterion_rules)
 

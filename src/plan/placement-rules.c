@@ -529,6 +529,10 @@ static void planner_describe_item(Planner *planner, size_t i) {
         if (item->policy_index == planner->n_policies)
                 planner->n_policies++;
         item->exclusive = place->share == SHARE_EXCLUSIVE;
+        item->aside =
+                !item->exclusive &&
+                product_info(match_product(item->in->exe, &item->policy->match, item->in->unit))
+                        ->aside;
         item->same_package = place->same_package;
         item->count = place->count_is_set ? place->count : 1;
         item->auto_count = place->count_is_set && place->count == PLACE_COUNT_AUTO;

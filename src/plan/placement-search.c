@@ -67,6 +67,9 @@ static inline void price_node_then(const Planner *planner, const PlanItem *item,
         }
         ret->by[WEIGH_MEMORY] = sum->by[WEIGH_MEMORY] + (int64_t)missing_mib;
         ret->by[WEIGH_ROOM] = sum->by[WEIGH_ROOM] + (int64_t)(squares * node->room_part);
+        ret->by[WEIGH_ASIDE] = sum->by[WEIGH_ASIDE] + (item->exclusive ? node->n_aside
+                                                       : item->aside   ? node->n_exclusive
+                                                                       : 0);
         ret->by[WEIGH_LOAD] = sum->by[WEIGH_LOAD] + (int64_t)(squares * node->cpu_part);
         ret->by[WEIGH_MOVE] = sum->by[WEIGH_MOVE] - item->at_mib[i];
         ret->by[WEIGH_NUMBER] = sum->by[WEIGH_NUMBER] + (int64_t)i;
@@ -104,6 +107,7 @@ static void planner_count(Planner *planner, const PlanItem *item, const NodeBits
 
                 node->n_all += (uint32_t)by;
                 node->n_exclusive += item->exclusive ? (uint32_t)by : 0;
+                node->n_aside += item->aside ? (uint32_t)by : 0;
                 node->weight += item->weight * (uint64_t)by;
                 policy->on[i] += (uint32_t)by;
                 for (size_t p = 0; p < node->n_pools; p++)

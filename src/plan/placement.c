@@ -122,7 +122,7 @@ static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total)
                 const PlanNode *node = &planner->nodes[k];
 
                 choice->grounds.others += node->n_all;
-                choice->grounds.exclusive += item->exclusive ? node->n_exclusive : 0;
+                choice->grounds.exclusive += item->exclusive || item->aside ? node->n_exclusive : 0;
                 choice->grounds.of_policy += planner->policies[item->policy_index].on[k];
                 if (node->package != package) {
                         package = node->package;

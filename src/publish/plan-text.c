@@ -23,6 +23,7 @@ static const char *const plan_words_criterion_texts[N_CRITERIA] = {
         [WEIGH_MEMORY] = "MiB that instances need beyond the room of their nodes",
         [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
         [WEIGH_ROOM] = "squared weights of instances against the memory of their nodes",
+        [WEIGH_ASIDE] = "pairs of an exclusive instance and one of monitoring on one node",
         [WEIGH_LOAD] = "squared weights of instances per CPU of their nodes, in thousandths",
         [WEIGH_MOVE] = "MiB of memory to move",
         [WEIGH_NUMBER] = "summed ranks of the nodes by number",
@@ -82,6 +83,11 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
                 return "the least weight for its memory";
         case WEIGH_DISTANCE:
                 return "nodes near each other";
+        case WEIGH_ASIDE:
+                if (i->in->policy->place.share == SHARE_EXCLUSIVE)
+                        return "the least monitoring on its ";
+                return i->choice->grounds.exclusive == 0 ? "no exclusive instance on its "
+                                                         : "fewest exclusive instances on its ";
         case WEIGH_LOAD:
                 return "its CPUs are the least loaded";
         case WEIGH_MOVE:

@@ -88,6 +88,7 @@ typedef enum PlacementCriterion {
         WEIGH_ROOM,      /* R8: the squares of the weights on each node per quarter of the memory
                           * of the largest node; 0 where the nodes have the same memory */
         WEIGH_DISTANCE,  /* R13: distances among the nodes of each instance */
+        WEIGH_ASIDE,     /* pairs of an exclusive instance and one of monitoring on one node */
         WEIGH_LOAD,      /* thousandths: the squares of the weights on each node per CPU of it */
         WEIGH_MOVE,      /* MiB of anonymous memory that instances have elsewhere than on their
                           * nodes, so that it must be moved */

@@ -67,6 +67,7 @@ typedef struct ProductInfo {
                      * are divided among the heavy ones there */
         uint32_t takes_percent; /* that of the memory that it sees, the least of the host's and its
                                  * unit's MemoryMax=, which it takes by itself; 0: by need */
+        bool aside;             /* monitoring: kept off the nodes of exclusive instances */
         const char *place, *memory; /* of its default policy, in the words of tidbnumad.d(5) */
         ProductTiup tiup;
         ProductStatus status;

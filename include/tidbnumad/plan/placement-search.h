@@ -40,7 +40,7 @@ typedef struct PlanNode {
         size_t n_pools;     /* all, or none where it has no memory */
         uint64_t free_mib[PLAN_POOLS_MAX];
         /* of the instances that are counted there */
-        uint32_t n_all, n_exclusive;
+        uint32_t n_all, n_exclusive, n_aside;
         uint64_t weight;
         uint64_t used_mib[PLAN_POOLS_MAX];
 } PlanNode;
@@ -64,6 +64,7 @@ typedef struct PlanItem {
         uint32_t policy_index;
         uint32_t kind; /* equal: interchangeable */
         bool exclusive, same_package;
+        bool aside;   /* of monitoring, and not exclusive */
         bool placed;  /* its nodes are fixed: explicit or kept */
         bool movable; /* its nodes are to be chosen */
         bool settled; /* they were, by an earlier plan */

@@ -95,6 +95,8 @@ static inline void random_policy(World *w, uint32_t *seed, const Shape *shape) {
         Policy *policy = world_policy(w, names[w->n_policies % 8]);
         Place *place = &policy->place;
 
+        if (w->n_policies % 4 == 2) /* monitoring where it is shared; its weight is the usual one */
+                policy->match.exe = (char *)"prometheus";
         if (!one_in(seed, 8))
                 give_count(policy, one_in(seed, 6) ? PLACE_COUNT_AUTO
                                                    : 1 + next_number(seed, shape->count));

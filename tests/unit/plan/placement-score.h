@@ -2,6 +2,7 @@
  * compare the search with. */
 #pragma once
 
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/placement-search.h"
 
 /* <0, 0, >0 as a is better than, equal to, worse than b. */
@@ -171,6 +172,24 @@ static inline uint64_t count_on(const PlacementInput *input, size_t node, const 
         return n;
 }
 
+/* Pairs of an exclusive instance and one of monitoring. */
+static inline uint64_t pairs_aside(const PlacementInput *input, const NodeSet *nodes, size_t node) {
+        uint64_t n_exclusive = 0, n_aside = 0;
+
+        for (size_t i = 0; i < input->n_instances; i++) {
+                const PlacementInstance *in = &input->instances[i];
+                const bool exclusive = in->policy->place.share == SHARE_EXCLUSIVE;
+
+                if (!has_node(input->topology, &nodes[i], node))
+                        continue;
+                n_exclusive += exclusive;
+                n_aside +=
+                        !exclusive &&
+                        product_info(match_product(in->exe, &in->policy->match, in->unit))->aside;
+        }
+        return n_exclusive * n_aside;
+}
+
 static inline void score_node(const PlacementInput *input, size_t node, const NodeSet *nodes,
                               const NodeSet *reserved, PlacementScore *score) {
         const Topology *topology = input->topology;
@@ -181,6 +200,7 @@ static inline void score_node(const PlacementInput *input, size_t node, const No
         score->by[WEIGH_RESERVED] += has_node(topology, reserved, node) ? n : 0;
         score->by[WEIGH_MEMORY] += missing_mib(input, node, nodes);
         score->by[WEIGH_ROOM] += weight * weight * placement_room_part(topology, node);
+        score->by[WEIGH_ASIDE] += pairs_aside(input, nodes, node);
         score->by[WEIGH_LOAD] += weight * weight * placement_cpu_part(input, node);
         score->by[WEIGH_NUMBER] += n * node;
         if (is_first_of_package(topology, node))

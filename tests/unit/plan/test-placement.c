@@ -1096,6 +1096,29 @@ PLAN_TEST(more_cpus, 2, 1, 8) {
         assert_plan(w, "1 0");
 }
 
+/* Monitoring goes where no exclusive instance is, even if more is on the CPUs there; others go
+ * where the CPUs are free. Being bound there, nobody moves for it. */
+PLAN_TEST(monitoring, 1, 3, 4) {
+        Policy *tikv = world_policy(w, "tikv");
+
+        tikv->match.exe = (char *)"tikv-server";
+        tikv->place.nodes = node_set("0-1");
+        (void)world_add(w, tikv, "tikv-1");
+        (void)world_add(w, shared_policy(w, "tidb", "tidb-server"), "tidb-1"); /* 8; tikv 4 each */
+        (void)world_add(w, shared_policy(w, "prometheus", "prometheus"), "prometheus-1");
+        assert_plan(w, "0-1 2 2");
+        assert_decides(w, NODES("0-1", "2", "0"), WEIGH_ASIDE, 0, 1);
+        w->policies[2].match.exe = (char *)"cdc";
+        assert_plan(w, "0-1 2 0");
+        w->policies[2].match.exe = (char *)"prometheus";
+        w->instances[2].in_force = node_set("0");
+        assert_plan(w, "0-1 2 0");
+        /* where each node has an exclusive one, load decides */
+        w->instances[2].in_force = (NodeSet){ 0 };
+        w->policies[1].place.share = SHARE_EXCLUSIVE;
+        assert_plan(w, "0-1 2 0");
+}
+
 /* R8: of nodes of 16 and 64 GiB the large ones come first, and weights are in proportion. */
 PLAN_TEST(room, 1, 4, 4) {
         const Policy *tidb = shared_policy(w, "tidb", "tidb-server");
