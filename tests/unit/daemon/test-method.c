@@ -116,6 +116,21 @@ TEST(without_a_service_it_keeps_affinity) {
         assert_int_equal(h.m.undo.releases.n, 0);
 }
 
+/* Behind the daemon's own calls at its start the answer takes some seconds; then what its start
+ * asks for is known. One that never comes is not awaited for ever. */
+SERVICE_TEST(a_unit_is_awaited_until_it_is_read) {
+        h->policy.match.unit = (char *)"agent.service";
+        h->m.host.policies.policies = &h->policy;
+        h->m.host.policies.n_policies = 1;
+        h->m.units.starting = true;
+        h->instance->first_seen_usec = SECOND;
+        assert_true(method_follow(&h->m.binding, h->instance, 11 * SECOND));
+        assert_int_equal(h->instance->binding.means.method, METHOD_NONE);
+        assert_in_range(h->instance->binding.due_usec, 11 * SECOND, 12 * SECOND);
+        assert_false(method_follow(&h->m.binding, h->instance, 61 * SECOND));
+        assert_bound_by(h, METHOD_UNIT, BACKEND_SYSTEMD);
+}
+
 SERVICE_TEST(a_service_that_becomes_shared_is_released_after_a_while) {
         UndoRecord *r;
 
