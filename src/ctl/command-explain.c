@@ -105,9 +105,10 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                 text_append(text, ".\n");
                 if (published && strcmp(published->name, owner->name) != 0)
                         text_append_names(text,
-                                          "It is bound by the policy %s all the same: the "
+                                          "The daemon has it in an instance of the policy %s: the "
                                           "processes of a service are one instance, of the policy "
-                                          "that matched first.\n",
+                                          "that matched first, and changed files count after "
+                                          "tidbnumactl reload.\n",
                                           published->name);
         } else if (published)
                 text_append_names(text, "\nThe daemon reports that it belongs to the policy %s.\n",

@@ -739,8 +739,8 @@ int command_status(const Args *args) {
         bool complete;
         int r = status_question_load(args, &status, &q);
 
-        if (r == -ENOENT && args->quiet)
-                return COMMAND_EXIT_NO_DAEMON;
+        if (r < 0 && r != -ENOMEM && args->quiet)
+                return r == -ENOENT ? COMMAND_EXIT_NO_DAEMON : r;
         if (r < 0)
                 return r == -ENOMEM ? r : cannot_read(args->runtime_dir, r);
         for (size_t k = 0; k < args->n_names; k++) {

@@ -158,10 +158,12 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
 
         for (size_t i = 0; i < status->n_instances; i++) {
                 _cleanup_text_ Text shown = { 0 };
+                const char *word;
                 size_t length;
 
                 text_append_printable(&shown, status->instances[i].name);
-                length = utf8_count(shown.data, shown.data + shown.length);
+                word = text_string(&shown);
+                length = utf8_count(word, word + strlen(word));
                 longest = length > longest ? length : longest;
         }
         name = longest < NAME_MAX_COLUMNS ? (unsigned)longest : NAME_MAX_COLUMNS;

@@ -408,7 +408,11 @@ static void audit_interrupts(Audit *a) {
                         continue;
                 audit_find(
                         a, AUDIT_IRQ, text_new("/proc/irq/*/effective_affinity_list"),
-                        text_new("an entry in a policy file: irq: [{match: {net: %s}}]", d->name),
+                        text_new(
+                                d->in_other_netns
+                                        ? "an entry in a policy file: irq: [{match: {pci: \"%s\"}}]"
+                                        : "an entry in a policy file: irq: [{match: {net: %s}}]",
+                                d->name),
                         "%" PRIu32 " interrupts of %s are served by CPUs of instances, and no "
                         "policy steers them",
                         n, d->name);
@@ -571,7 +575,7 @@ static void audit_huge_pool(Audit *a, const AuditInstance *i) {
                    s.n_elsewhere);
 }
 
-static char *storage_remedy(const AuditInstance *i) {
+static char *storage_remedy(const PolicySet *policies, const AuditInstance *i) {
         const Place *place = &i->policy->place;
 
         if (place->near != NEAR_STORAGE)
@@ -583,6 +587,10 @@ static char *storage_remedy(const AuditInstance *i) {
                 return text_new("policy %s keeps it away from that node: change place.nodes, "
                                 "place.avoid or instances",
                                 i->policy->name);
+        if (policies->host.reserve.strict || i->policy->cpus.choice == CPUS_LIST)
+                return text_new("tidbnumactl explain %s shows what keeps it away from that node: "
+                                "cpus in policy %s, or host.reserve.strict",
+                                i->name, i->policy->name);
         /* It was bound before its disk was known, or to other nodes by hand. */
         return text_new("tidbnumactl replan %s", i->name);
 }
@@ -602,8 +610,9 @@ static void audit_storage_node(Audit *a, const AuditInstance *i) {
         audit_find(a, AUDIT_STORAGE_NODE,
                    disk && disk->pci ? text_new("/sys/bus/pci/devices/%s/numa_node", disk->pci)
                                      : text_new("/sys/block/%s", i->device),
-                   storage_remedy(i), "%s is away from its disk %s, which is at node %s", i->name,
-                   i->device, id_set_list(&i->storage_nodes));
+                   storage_remedy(a->in->policies, i),
+                   "%s is away from its disk %s, which is at node %s", i->name, i->device,
+                   id_set_list(&i->storage_nodes));
 }
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */

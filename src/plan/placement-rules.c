@@ -558,7 +558,7 @@ static void planner_describe_item(Planner *planner, size_t i) {
 }
 
 static bool is_interchangeable(const PlanItem *a, const PlanItem *b) {
-        return a->policy_index == b->policy_index && a->count == b->count &&
+        return a->policy_index == b->policy_index && a->aside == b->aside && a->count == b->count &&
                memcmp(a->share_mib, b->share_mib, sizeof(a->share_mib)) == 0 &&
                a->weight == b->weight && a->n_former == b->n_former &&
                memcmp(a->device, b->device, sizeof(a->device)) == 0 &&

@@ -270,12 +270,12 @@ typedef struct Sampling {
         int pagemap_fd;
         uint64_t random; /* the generator's state, never 0 */
         uint64_t n_asked;
-        uint64_t quickest_usec; /* of the full batches; 0: none yet */
 
         /* Of the frame that is being drawn from. */
         Tally *by_node;   /* owned */
         uint64_t n_pages; /* that are drawn from */
         uint64_t n_drawn, n_found;
+        uint64_t quickest_usec;                 /* of its full batches; 0: none yet */
         uint64_t n_absent, n_checked, n_marked; /* pages that show no node */
 } Sampling;
 
@@ -287,6 +287,7 @@ void draws_done(Draws *draws) {
 static void sampling_begin(Sampling *s) {
         memset(s->by_node, 0, s->topology->n_nodes * sizeof(*s->by_node));
         s->n_pages = s->n_drawn = s->n_found = s->n_absent = s->n_checked = s->n_marked = 0;
+        s->quickest_usec = 0; /* pages that are not there are answered at once */
 }
 
 __extension__ typedef unsigned __int128 Wide;

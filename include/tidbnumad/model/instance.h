@@ -32,7 +32,7 @@ typedef enum InstanceState {
 } InstanceState;
 
 const char *instance_state_to_string(InstanceState state); /* "bound" */
-/* False: the instance has what it would have without the daemon, so nothing binds it. */
+/* False: nothing binds the instance, and nothing is about to. */
 bool instance_state_binds(InstanceState state);
 
 /* What has become of MemoryMax= of its unit, where the policy sets it. */

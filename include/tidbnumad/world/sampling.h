@@ -88,7 +88,8 @@ uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_ra
 int frame_condense(Frame *frame, int pagemap_fd);
 
 /* The statistical sampler: queries the kernel for the nodes of a few thousand pages of a process,
- * drawn at random, and never changes or delays anything.
+ * drawn at random, and changes nothing. A change of its memory map waits for a part of a
+ * millisecond.
  *
  * Addresses are drawn uniformly over the mappings; a page that is not present uses up a draw. If
  * fewer than one page in SAMPLER_SPARSE is present, the present ranges are listed first

@@ -442,7 +442,10 @@ bool units_is_reading(const Units *units, const char *unit) {
 
         if (u)
                 return !u->place.known && u->call;
-        return unit && units->starting && known_unit_is_named(&units->host->policies, unit);
+        /* It is not in the list yet, which is still being made. */
+        return unit &&
+               (units->starting || units->gathering || (units->bus.bus && !units->subscribed)) &&
+               known_unit_is_named(&units->host->policies, unit);
 }
 
 bool units_start_is_late(const Units *units, const char *unit) {

@@ -126,7 +126,7 @@ WORLD_TEST(in_the_instance_of_another_policy) {
         w->set.n_policies = 3;
         verdict_render_all(&w->set, &w->process, &w->policies[0], 0, &text);
         assert_non_null(strstr(text.data, "\nIt belongs to the policy tidb.\n"
-                                          "It is bound by the policy tikv all the same: "));
+                                          "The daemon has it in an instance of the policy tikv: "));
 }
 
 WORLD_TEST(json) {

@@ -122,7 +122,7 @@ SERVICE_TEST(a_unit_is_awaited_until_it_is_read) {
         h->policy.match.unit = (char *)"agent.service";
         h->m.host.policies.policies = &h->policy;
         h->m.host.policies.n_policies = 1;
-        h->m.units.starting = true;
+        h->m.units.gathering = true;
         h->instance->first_seen_usec = SECOND;
         assert_true(method_follow(&h->m.binding, h->instance, 11 * SECOND));
         assert_int_equal(h->instance->binding.means.method, METHOD_NONE);

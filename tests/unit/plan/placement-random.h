@@ -121,6 +121,8 @@ static inline void random_instance(World *w, uint32_t *seed, const Shape *shape)
 
         (void)snprintf(name, sizeof(name), "%s-%zu", policy->name, w->input.n_instances + 1);
         in = world_add(w, policy, name);
+        if (!policy->match.exe && w->input.n_instances % 3 == 0) /* not all of a policy are alike */
+                in->exe = "prometheus";
         if (one_in(seed, 2))
                 in->device_nodes = some_of(w, seed, 10);
         if (one_in(seed, 6))

@@ -1119,6 +1119,19 @@ PLAN_TEST(monitoring, 1, 3, 4) {
         assert_plan(w, "0-1 2 0");
 }
 
+/* Not all that one policy matches is monitoring. */
+PLAN_TEST(monitoring_beside_others_of_its_policy, 1, 3, 4) {
+        Policy *tikv = world_policy(w, "tikv"), *rest = shared_policy(w, "rest", NULL);
+
+        tikv->match.exe = (char *)"tikv-server";
+        tikv->place.nodes = node_set("0-1");
+        (void)world_add(w, tikv, "tikv-1");
+        (void)world_add(w, shared_policy(w, "tidb", "tidb-server"), "tidb-1");
+        world_add(w, rest, "rest-1")->exe = "alertmanager";
+        world_add(w, rest, "rest-2")->exe = "pd-server";
+        assert_plan(w, "0-1 2 2 0");
+}
+
 /* R8: of nodes of 16 and 64 GiB the large ones come first, and weights are in proportion. */
 PLAN_TEST(room, 1, 4, 4) {
         const Policy *tidb = shared_policy(w, "tidb", "tidb-server");
