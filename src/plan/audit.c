@@ -404,15 +404,13 @@ static void audit_interrupts(Audit *a) {
                 for (size_t k = 0; d->kind == DEVICE_NET && k < d->n_vectors; k++)
                         n += d->vectors[k].effective_known &&
                              id_set_intersects(&d->vectors[k].effective, &cpus);
-                if (n == 0 || irq_policy_find(a->in->policies->irqs, a->in->policies->n_irqs, d))
+                /* A card of another network namespace is left alone. */
+                if (n == 0 || d->in_other_netns ||
+                    irq_policy_find(a->in->policies->irqs, a->in->policies->n_irqs, d))
                         continue;
                 audit_find(
                         a, AUDIT_IRQ, text_new("/proc/irq/*/effective_affinity_list"),
-                        text_new(
-                                d->in_other_netns
-                                        ? "an entry in a policy file: irq: [{match: {pci: \"%s\"}}]"
-                                        : "an entry in a policy file: irq: [{match: {net: %s}}]",
-                                d->name),
+                        text_new("an entry in a policy file: irq: [{match: {net: %s}}]", d->name),
                         "%" PRIu32 " interrupts of %s are served by CPUs of instances, and no "
                         "policy steers them",
                         n, d->name);

@@ -125,7 +125,7 @@ TEST(number_may_be_anothers, .teardown_func = end_test) {
         Mover mover = MOVER_NONE;
         uint64_t bytes;
 
-        assert_int_equal(proc_open(sysroot, pid, &ended), 0);
+        open_sleeper(sysroot, pid, &ended);
         child_end(pid);
         kernel_init(1);
         assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);

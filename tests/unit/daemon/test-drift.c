@@ -149,6 +149,14 @@ BOUND_TEST(a_new_group_is_watched) {
         assert_true(is_repaired(d));
 }
 
+/* The daemon itself widens what the guard has found to be full. */
+BOUND_TEST(nodes_that_the_guard_adds_are_no_drift) {
+        d->instance->binding.guard.extra = node_set("0");
+        instance_queue(d->instance, WORK_REQUEST);
+        wait_for(d, INSTANCE_WIDENED);
+        assert_int_equal(counted(d), 0);
+}
+
 /* The kernel had no room for the events: whose they were is not known. */
 BOUND_TEST(events_are_lost) {
         const struct inotify_event lost = { .wd = -1, .mask = IN_Q_OVERFLOW },

@@ -400,6 +400,16 @@ TEST(each_mistake) {
         }
 }
 
+/* No policy can steer it, and the host does not use it. */
+WORLD_TEST(a_card_of_another_network_namespace_is_not_judged) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+
+        no_irq_policy(w);
+        w->card.in_other_netns = true;
+        assert_int_equal(audit_build(&w->input, &report), 0);
+        assert_int_equal(report.states[AUDIT_IRQ], AUDIT_OK);
+}
+
 /* The file that decides is the PCI device's, not the one of the controller's class. */
 WORLD_TEST(node_of_a_disk_is_where_its_pci_device_says) {
         _cleanup_audit_report_ AuditReport report = { 0 };
