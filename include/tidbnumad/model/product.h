@@ -67,10 +67,10 @@ typedef struct ProductInfo {
                      * are divided among the heavy ones there */
         uint32_t takes_percent; /* that of the memory that it sees, the least of the host's and its
                                  * unit's MemoryMax=, which it takes by itself; 0: by need */
-        bool aside;             /* monitoring: kept off the nodes of exclusive instances */
         const char *place, *memory; /* of its default policy, in the words of tidbnumad.d(5) */
         ProductTiup tiup;
         ProductStatus status;
+        bool aside; /* monitoring: kept off the nodes of exclusive instances */
 } ProductInfo;
 
 /* Of PRODUCT_OTHER the names are NULL, and the weight is that of an unknown program. */
