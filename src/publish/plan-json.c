@@ -96,10 +96,9 @@ void plan_json_report(Json *json, const PlanReport *report) {
                         const Device *device = &report->devices->devices[i];
 
                         json_put_string(json, "name", device->name);
-                        json_put_string(json, "kind",
-                                        device->kind == DEVICE_NET ? "net"
-                                        : device->nvme             ? "nvme"
-                                                                   : "disk");
+                        json_put_string(
+                                json, "kind",
+                                device_kind_to_string(device->nvme ? DEVICE_NVME : device->kind));
                         json_put_count_if(json, "node", device->node != DEVICE_NODE_UNKNOWN,
                                           (uint64_t)device->node);
                         json_put_string(json, "pci", device->pci);
