@@ -377,8 +377,8 @@ static bool grow_best(Planner *planner, const PlanItem *item, PlanCost *best, No
         return found;
 }
 
-/* The only nodes that an item of one node is ever put on: the others cost more by what it is bound
- * to or by its devices, which are compared first and for which other items do not matter. */
+/* The only nodes that are worth a try for an item of one node: the others cost more by what it is
+ * bound to or by its devices, which are compared first and for which other items do not matter. */
 static NodeBits item_nearest(const PlanItem *item) {
         NodeBits nearest = { 0 };
         uint64_t least = UINT64_MAX;

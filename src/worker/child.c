@@ -1,5 +1,5 @@
-/* The child processes: start, messages, and the list of those that were given up until they are
- * reaped. */
+/* The child processes: their start, their messages, and a list of those that were given up and are
+ * not reaped yet. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

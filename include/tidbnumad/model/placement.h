@@ -126,8 +126,8 @@ typedef struct PlacementAlternative {
 typedef struct PlacementGrounds {
         uint32_t decides;    /* bits: 1 << PlacementCriterion */
         uint32_t others;     /* on its nodes */
-        uint32_t exclusive;  /* of these, exclusive ones; 0 where it is neither exclusive nor of
-                                monitoring */
+        uint32_t exclusive;  /* of these, exclusive ones; 0 where the instance itself is neither
+                              * exclusive nor monitoring */
         uint32_t of_policy;  /* of these, those of its policy */
         uint32_t in_sockets; /* in the sockets of its nodes, as WEIGH_SPREAD counts them */
         bool outdone;        /* of a place by an earlier plan: other nodes would be better by now */

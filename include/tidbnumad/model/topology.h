@@ -115,7 +115,7 @@ uint16_t topology_distance(const Topology *topology, uint32_t from, uint32_t to)
 typedef enum DeviceKind {
         DEVICE_NET,
         DEVICE_DISK,  /* a whole block device: NVMe namespace, SCSI or virtio disk */
-        DEVICE_NVME,  /* a controller, as what has interrupts, as the next */
+        DEVICE_NVME,  /* an NVMe controller; it and the next only in IrqHost */
         DEVICE_OTHER, /* a PCI device that a policy names */
 } DeviceKind;
 

@@ -240,9 +240,8 @@ void worker_forget_script(Workers *workers, const Sysroot *sysroot, const char *
  * no more time than a process. */
 int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret);
 
-/* Does the memory map of the process answer? 0, or as above. That of all of them: with workers
- * only.
- */
+/* Does the memory map of the process answer? 0, or as above. The function for several processes
+ * must not be called without workers. */
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
 int worker_probe_members(Workers *workers, const Members *members);
 

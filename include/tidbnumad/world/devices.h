@@ -14,8 +14,8 @@ int devices_load(const Sysroot *sysroot, DeviceList *ret);
 /* Adds the real cards, and what bundles them: bonds and teams. */
 int network_cards_load(const Sysroot *sysroot, DeviceList *list);
 
-/* Where it is attached: node, PCI address and driver, as far as they are known. `path` as
- * sysfs_resolve() gives it. 0 or -ENOMEM. */
+/* Reads the node, PCI address and driver of a device, as far as they are known. `path` is as from
+ * sysfs_resolve(). 0 or -ENOMEM. */
 int device_set_attachment(const Sysroot *sysroot, const char *path, Device *device);
 
 /* --- disks, each by the path of its folder as sysfs_resolve() gives it --- */

@@ -48,7 +48,7 @@ uint64_t unit_limit_of_ours(const Unit *u) {
                        : 0;
 }
 
-static void unit_say(Unit *u, const char *state, const char *reason, Reason code) {
+static void unit_set_report(Unit *u, const char *state, const char *reason, Reason code) {
         u->state = state;
         u->reason = reason;
         u->code = code;
@@ -60,7 +60,7 @@ int unit_new(Units *units, const char *name, Unit **ret) {
         if (!u)
                 return -ENOMEM;
         u->units = units;
-        unit_say(u, "unprepared", "", REASON_NONE);
+        unit_set_report(u, "unprepared", "", REASON_NONE);
         u->place.name = strdup(name);
         u->place.label = strndup(name, strlen(name) - strlen(".service"));
         if (!u->place.name || !u->place.label || place_add_unit(units->placing, &u->place) < 0) {
@@ -119,11 +119,11 @@ static bool is_wanted(const UnitDesired *w) {
 
 /* All values are as desired. */
 static void unit_settle(Unit *u, const UnitDesired *w) {
-        unit_say(u,
-                 u->place.released ? "released"
-                 : is_wanted(w)    ? "prepared"
-                                   : "unprepared",
-                 w->reason, w->code);
+        unit_set_report(u,
+                        u->place.released ? "released"
+                        : is_wanted(w)    ? "prepared"
+                                          : "unprepared",
+                        w->reason, w->code);
         u->failures = 0;
         host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
@@ -134,7 +134,7 @@ static void unit_not_prepared(Unit *u, Reason code, int error, const char *messa
                             &(JournalFields){ .instance = u->place.label, .reason = code },
                             "%s is not prepared: %s%s%s; trying again at each scan", u->place.name,
                             strerror(-error), *message ? ": " : "", message);
-        unit_say(u, "failed", reason_to_sentence(code), code);
+        unit_set_report(u, "failed", reason_to_sentence(code), code);
         u->place.known = false;
         host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
@@ -190,7 +190,7 @@ void unit_decide(Unit *u) {
             unit_is_being_released(u))
                 return;
         if (!u->place.loaded) {
-                unit_say(u, "missing", "", REASON_NONE);
+                unit_set_report(u, "missing", "", REASON_NONE);
                 return;
         }
         if (!u->place.released)
@@ -199,7 +199,7 @@ void unit_decide(Unit *u) {
                 return; /* a running unit is not written */
         /* Nothing is desired any more, and values of tidbnumad are still set. */
         if (!is_wanted(&w) && unit_is_prepared(u)) {
-                unit_say(u, "unprepared", w.reason, w.code);
+                unit_set_report(u, "unprepared", w.reason, w.code);
                 undo_release_begin(u->units->undo, unit_record(u),
                                    *w.reason ? w.reason : "no policy names it any more");
                 return;
@@ -255,7 +255,7 @@ void unit_scan(Unit *u) {
                 return; /* the next scan retries it */
         u->place.released = true;
         host_queue(u->units->host, HOST_WORK_PLAN);
-        unit_say(u, "released", "no process in it matched its policy", REASON_NONE);
+        unit_set_report(u, "released", "no process in it matched its policy", REASON_NONE);
         journal_log(&u->units->host->journal, LOG_WARNING,
                     &(JournalFields){ .instance = u->place.label },
                     "%s was prepared, but for a minute no process in it has matched its policy; "
@@ -668,7 +668,7 @@ void unit_start_revoke(Unit *u) {
         u->start_failed_again = u->start_refused != NULL;
         u->start_refused = revoked;
         u->units->n_revoked++;
-        unit_say(u, "unprepared", revoked, REASON_START_FAILED);
+        unit_set_report(u, "unprepared", revoked, REASON_START_FAILED);
         journal_log(&u->units->host->journal, LOG_WARNING, &fields,
                     "%s failed or was started again within a minute of a prepared start: its "
                     "preparation is taken back, and it is "
