@@ -20,6 +20,7 @@
 
 typedef struct Control {
         WordList *lines; /* that the answer is added to; NULL: it is printed */
+        WordList *said;  /* lines of progress */
         bool answered;
         int status; /* exit status, once it is answered; or a negative errno */
 } Control;
@@ -99,18 +100,21 @@ static int on_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error
         return 1;
 }
 
-/* Whoever waits at a terminal sees what for. */
-static int on_message(sd_bus_message *message, _unused_ void *userdata,
-                      _unused_ sd_bus_error *error) {
+/* Whoever waits at a terminal sees what for: a line for each, once, though it comes again with
+ * every change of another. */
+static int on_message(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
+        Control *c = userdata;
+        _cleanup_free_ char *copy = NULL;
         const char *text;
+        char *at;
 
-        if (sd_bus_message_is_signal(message, CONTROL_INTERFACE, "Progress") > 0 &&
-            isatty(STDERR_FILENO) && sd_bus_message_read_basic(message, 's', &text) > 0) {
-                _cleanup_text_ Text lines = { 0 };
-
-                text_appendf(&lines, "%s …\n", text); /* a line for each that it waits for */
-                output_lines(stderr, &lines);
-        }
+        if (sd_bus_message_is_signal(message, CONTROL_INTERFACE, "Progress") <= 0 ||
+            !isatty(STDERR_FILENO) || sd_bus_message_read_basic(message, 's', &text) <= 0 ||
+            !(copy = at = strdup(text)))
+                return 0;
+        for (const char *line; (line = strsep(&at, "\n"));)
+                if (!word_list_has(c->said, line) && word_list_add(c->said, line) >= 0)
+                        output_line(stderr, "%s …", line);
         return 0;
 }
 
@@ -119,7 +123,8 @@ static int on_message(sd_bus_message *message, _unused_ void *userdata,
 int control_session_call(const Args *args, sd_bus *bus, const char *method, WordList *ret) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *filter = NULL;
-        Control c = { .lines = ret };
+        _cleanup_(word_list_done) WordList said = { 0 };
+        Control c = { .lines = ret, .said = &said };
         int r = sd_bus_add_filter(bus, &filter, on_message, &c);
 
         if (r >= 0)

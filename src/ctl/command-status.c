@@ -379,7 +379,7 @@ static void add_instance(const StatusQuestion *q, Table *table, const InstanceIn
                 plan_words_bytes(i->pending_bytes, cell);
                 text_append(cell, " to move");
                 if (!isnan(i->migration_left_seconds))
-                        text_appendf(cell, ", %.0f s left", i->migration_left_seconds);
+                        text_appendf(cell, ", %.0f s left", fmax(1, i->migration_left_seconds));
         }
         if (status_is_at_rest(i) || i->reason_code == REASON_NONE) {
                 if (*i->reason)

@@ -187,7 +187,7 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
                 else
                         text_append(&move, "-");
                 if (i->pending_bytes > 0 && !isnan(i->migration_left_seconds))
-                        text_appendf(&move, " %.0f s", i->migration_left_seconds);
+                        text_appendf(&move, " %.0f s", fmax(1, i->migration_left_seconds));
                 text_append(&line, row == selected ? ">" : " ");
                 append_column(text_string(&shown), name, &line);
                 text_append(&line, " ");
