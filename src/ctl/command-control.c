@@ -229,14 +229,19 @@ int command_release(const Args *args) {
                             instance->name);
                 n++;
         }
-        for (size_t i = 0; i < status.irq.n_devices; i++)
-                if (word_list_names(&globs, status.irq.devices[i].name, NULL)) {
-                        output_line(stdout,
-                                    args->undo ? "Would steer the interrupts of %s again."
-                                               : "Would release the interrupts of %s.",
-                                    status.irq.devices[i].name);
-                        n++;
-                }
+        for (size_t i = 0; i < status.irq.n_devices; i++) {
+                const IrqDeviceInfo *device = &status.irq.devices[i];
+
+                if (!word_list_names(&globs, device->name, NULL) ||
+                    text_equal(device->reason_id, irq_reason_to_id(IRQ_REASON_RELEASED)) !=
+                            args->undo)
+                        continue;
+                output_line(stdout,
+                            args->undo ? "Would steer the interrupts of %s again."
+                                       : "Would release the interrupts of %s.",
+                            device->name);
+                n++;
+        }
         if (word_list_names(&globs, RELEASE_HOST, NULL)) {
                 output_line(stdout, args->undo
                                             ? "Would set what the host's settings are to be again."

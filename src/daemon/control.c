@@ -50,7 +50,8 @@ typedef struct Call {
         const Method *method;    /* NULL: no call waits */
         sd_bus_message *message; /* owned */
         WordList globs;
-        bool wait;  /* else it is answered when it has begun */
+        WordList released; /* of Bind: what it ends the release of, beside instances */
+        bool wait;         /* else it is answered when it has begun */
         int unkept; /* why it could not be written, and ends with the daemon; 0: it is kept */
         bool begun;
         uint64_t due_usec; /* when it begins */
@@ -477,19 +478,33 @@ static void await_released(const Control *c, const Call *call, Text *missing) {
                                NULL);
 }
 
+/* Of what the call names: devices, and the host's settings, that are released now. */
+static int find_released(const Control *c, const Call *call, WordList *ret) {
+        const Interrupts *irq = c->m->irq;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && irq && i < irq->last.n_devices && i < irq->n_devices; i++)
+                if (irq->devices[i].reason == IRQ_REASON_RELEASED &&
+                    call_names(call, irq->last.devices[i].name, NULL))
+                        r = word_list_add(ret, irq->last.devices[i].name);
+        if (r >= 0 && call_names(call, RELEASE_HOST, NULL) &&
+            undo_release_is_asked(&c->m->host, RELEASE_HOST, NULL))
+                r = word_list_add(ret, RELEASE_HOST);
+        return r;
+}
+
 static void tell_released(const Control *c, const Call *call, ControlAnswer *answer) {
-        const Manager *m = c->m;
+        _cleanup_(word_list_done) WordList released = { 0 };
 
         tell_instances(c, call, answer);
-        for (size_t i = 0; m->irq && i < m->irq->last.n_devices && i < m->irq->n_devices; i++)
-                if (m->irq->devices[i].reason == IRQ_REASON_RELEASED &&
-                    call_names(call, m->irq->last.devices[i].name, NULL))
-                        answer_add(answer, "%s: its interrupts are released",
-                                   m->irq->last.devices[i].name);
-        if (call_names(call, RELEASE_HOST, NULL))
-                answer_add(answer, RELEASE_HOST
-                           ": released; irqbalance and kernel.numa_balancing have what "
-                           "they had before");
+        if (find_released(c, call, &released) < 0)
+                answer->result = -ENOMEM;
+        for (size_t i = 0; i < released.n_words; i++)
+                answer_add(answer, "%s: %s", released.words[i],
+                           strcmp(released.words[i], RELEASE_HOST) == 0
+                                   ? "released; irqbalance and kernel.numa_balancing have what "
+                                     "they had before"
+                                   : "its interrupts are released");
         if (answer->lines.n_words == 0)
                 answer_add(answer, "Released; no instance of that name runs.");
         tell_notes(c, call, answer);
@@ -524,7 +539,9 @@ static void bind_again(Control *c, Call *call, ControlAnswer *answer) {
                               list.data ? list.data : "");
                 return;
         }
-        request_names(c, call, false, answer);
+        answer->result = find_released(c, call, &call->released);
+        if (answer->result >= 0)
+                request_names(c, call, false, answer);
 }
 
 static void await_bound(const Control *c, const Call *call, Text *missing) {
@@ -535,16 +552,12 @@ static void await_bound(const Control *c, const Call *call, Text *missing) {
 }
 
 static void tell_bound(const Control *c, const Call *call, ControlAnswer *answer) {
-        const Manager *m = c->m;
-
         tell_instances(c, call, answer);
-        for (size_t i = 0; m->irq && i < m->irq->last.n_devices && i < m->irq->n_devices; i++)
-                if (m->irq->devices[i].reason != IRQ_REASON_NO_ENTRY &&
-                    call_names(call, m->irq->last.devices[i].name, NULL))
-                        answer_add(answer, "%s: its interrupts are no longer released",
-                                   m->irq->last.devices[i].name);
-        if (call_names(call, RELEASE_HOST, NULL))
-                answer_add(answer, RELEASE_HOST ": no longer released");
+        for (size_t i = 0; i < call->released.n_words; i++)
+                answer_add(answer, "%s: %sno longer released", call->released.words[i],
+                           strcmp(call->released.words[i], RELEASE_HOST) == 0
+                                   ? ""
+                                   : "its interrupts are ");
         if (answer->lines.n_words == 0)
                 answer_add(answer, "No longer released; no instance of that name runs.");
         tell_notes(c, call, answer);
@@ -745,6 +758,7 @@ static void wake(Control *c) {
 static void call_done(Call *call) {
         sd_bus_message_unref(call->message);
         word_list_done(&call->globs);
+        word_list_done(&call->released);
         free(call->progress);
         *call = (Call){ 0 };
 }
