@@ -131,7 +131,7 @@ double sample_halfwidth(const Instance *i) {
 struct Drawing {
         NodeSet nodes;
         uint64_t round, n_member_changes;
-        uint64_t spent_usec; /* CPU time of the passes so far */
+        uint64_t spent_usec; /* by the passes so far, and by the worker, in CPU time */
         size_t next;         /* the process that is sampled next */
         Estimate parts[OTHERS_SAMPLED_MAX];
         double weights[OTHERS_SAMPLED_MAX];
@@ -167,6 +167,7 @@ static int drawing_add_process(Sampling *s, const Instance *i, size_t k, Drawing
         if (r < 0)
                 return r;
         s->rounds.cost_usec += cpu_usec;
+        d->spent_usec += cpu_usec;
         r = proc_memory_read(process, &memory);
         if (r < 0)
                 return r;

@@ -90,6 +90,33 @@ HOST_TEST(drawn) {
         assert_true(h->instance.sampling.remote_ratio > 0.999999);
 }
 
+/* A worker that answers when it is asked again, and has needed a quarter of a second. */
+int __wrap_worker_draw(Workers *workers, const Topology *topology, const ProcHandle *process,
+                       size_t n_pages, uint64_t seed, Draws *ret, uint64_t *ret_cpu_usec);
+int __wrap_worker_draw(_unused_ Workers *workers, const Topology *topology,
+                       const ProcHandle *process, size_t n_pages, uint64_t seed, Draws *ret,
+                       uint64_t *ret_cpu_usec) {
+        static bool asked;
+
+        asked = !asked;
+        if (asked)
+                return -EAGAIN;
+        *ret_cpu_usec = 250000;
+        return sampler_draw(topology, process, n_pages, seed, ret);
+}
+
+/* The duration of a sample has the time of the worker, as the budget has. */
+HOST_TEST(by_a_worker) {
+        const SampleRounds *rounds = &h->rooms.sampling.rounds;
+
+        h->rooms.host.workers = (Workers *)h; /* any */
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), -EAGAIN);
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        assert_int_equal(rounds->durations[SAMPLE_DRAWN].n, 1);
+        assert_true(rounds->durations[SAMPLE_DRAWN].sum >= 0.25);
+        assert_true(rounds->cost_usec >= 250000);
+}
+
 /* The interval is ten seconds, the longest pause ten minutes. */
 HOST_TEST(what_rests_is_drawn_less_often) {
         const uint64_t minute = UINT64_C(60) * 1000000;
