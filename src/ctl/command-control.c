@@ -276,7 +276,6 @@ int command_replan(const Args *args) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args,
                                             .machine = &machine,
-                                            .in_force = true,
                                             .replan = { .words = (char **)args->names,
                                                         .n_words = args->n_names } };
         _cleanup_free_ PlanChange *changes = NULL;

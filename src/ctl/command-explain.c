@@ -438,5 +438,7 @@ int command_explain(const Args *args) {
                 text_append(&text, "\n");
         if (found.row)
                 render_place(&s, found.row, again, &text);
+        for (size_t i = s.first_note_of_source; s.daemons_plan && i < s.first_note_of_policies; i++)
+                output_line(stderr, "note: %s", s.report.notes.words[i]);
         return output_text(&text);
 }

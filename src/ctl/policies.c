@@ -64,9 +64,10 @@ static int user_look_up(const char *user, uid_t *ret, _unused_ void *userdata) {
         return user_to_uid(user, ret);
 }
 
-static int parse_sources(const Machine *machine, int read_result, Policies *p) {
-        int r = policy_set_parse(&p->files, &machine->topology,
-                                 machine->runs ? &machine->devices : NULL, &p->set, &p->errors,
+/* `cards`: those that a policy may name; NULL: any. */
+static int parse_sources(const Machine *machine, const DeviceList *cards, int read_result,
+                         Policies *p) {
+        int r = policy_set_parse(&p->files, &machine->topology, cards, &p->set, &p->errors,
                                  &p->warnings);
 
         if (r < 0)
@@ -96,7 +97,7 @@ static int load_sources(const char *const *dirs, size_t n_dirs, const char *cons
                         return r;
                 worst = r < 0 ? r : worst;
         }
-        return parse_sources(machine, worst, ret);
+        return parse_sources(machine, machine->runs ? &machine->devices : NULL, worst, ret);
 }
 
 int policies_load(const Args *args, const Machine *machine, Policies *ret) {
@@ -121,14 +122,14 @@ int policies_load_in_force(const Args *args, const Machine *machine, Policies *r
         *ret = (Policies){ 0 };
         policy_set_init(&ret->set);
         /* A dry run keeps nothing: what is there would be of a former daemon. */
-        if (status && status->policy_in_force && status->mode != DAEMON_DRY_RUN &&
-            !args->policy_is_set)
+        if (status && status->policy_in_force && status->mode != DAEMON_DRY_RUN)
                 fd = open(args->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0)
                 r = policy_kept_read(fd, &ret->files);
         if (r == -ENOMEM)
                 return r;
-        return r > 0 ? parse_sources(machine, 0, ret) : policies_load(args, machine, ret);
+        /* A card may have gone since: that ends no policy. */
+        return r > 0 ? parse_sources(machine, NULL, 0, ret) : policies_load(args, machine, ret);
 }
 
 int policies_load_path(const char *path, const Machine *machine, Policies *ret) {
@@ -161,7 +162,7 @@ int policies_load_defaults(const Machine *machine, const bool *wanted, Policies 
                     : source_file_list_add(&ret->files, "(defaults)", text.data, text.length);
         if (r < 0)
                 return r;
-        r = parse_sources(machine, 0, ret);
+        r = parse_sources(machine, NULL, 0, ret);
         diagnostics_done(
                 &ret->warnings); /* warnings about defaults that the operator did not write */
         return r;

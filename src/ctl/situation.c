@@ -61,9 +61,9 @@ static int load_policies(Situation *s) {
         s->policies = p;
         if (!named && !s->machine->live)
                 return policies_load_defaults(s->machine, NULL, p);
-        r = s->policy_path ? policies_load_path(s->policy_path, s->machine, p)
-            : s->in_force  ? policies_load_in_force(s->args, s->machine, p)
-                           : policies_load(s->args, s->machine, p);
+        r = s->policy_path    ? policies_load_path(s->policy_path, s->machine, p)
+            : s->daemons_plan ? policies_load_in_force(s->args, s->machine, p)
+                              : policies_load(s->args, s->machine, p);
         if (r == -EINVAL)
                 return policies_refuse(p, NULL);
         if (r < 0 || named || !s->args->instances || !policies_are_built_in(p))
@@ -349,6 +349,9 @@ static void note_changed(Situation *s) {
                                "%s has changed since the daemon read it, and this plan is by what "
                                "it read; tidbnumactl reload applies the change",
                                changed);
+        else if (!s->machine->status.policy_load_success)
+                situation_note(s, "the policy files are refused, and this plan is by the policies "
+                                  "in force; tidbnumactl validate shows the errors");
 }
 
 static void note_instances(Situation *s) {
@@ -438,10 +441,11 @@ int situation_load(Situation *s) {
         const PolicySet *set;
         NodeSet used = { 0 };
         size_t n_warnings;
-        int r = load_policies(s);
+        int r;
 
         s->runs = !imagines && s->machine->runs;
         s->daemons_plan = status && !imagines && !s->policy_path && !s->args->policy_is_set;
+        r = load_policies(s);
         set = &s->policies->set;
         if (r >= 0 && s->runs) {
                 r = instances_find(&s->machine->sysroot, set, status, &s->instances);

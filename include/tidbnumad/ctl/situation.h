@@ -18,7 +18,6 @@ typedef struct Situation {
         const char *policy_path; /* a file or folder of policies; NULL: those of the command line */
         const struct Situation *before; /* whose places count as in force; NULL: what is in force */
         WordList replan;                /* globs of instances that are placed again */
-        bool in_force;     /* with the policies that the daemon has, not those of the files */
         bool whole_memory; /* all memory of the machine counts as free, also that of processes */
 
         const Policies *policies; /* `loaded`, or those of others */
