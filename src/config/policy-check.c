@@ -426,7 +426,8 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
         uint32_t most = 0; /* cores of the node that has most of them */
 
         for (size_t i = 0; topology && i < topology->n_nodes; i++) {
-                const uint32_t n = id_set_count(&topology->nodes[i].first_threads);
+                const CpuSet cores = topology_one_per_core(topology, &topology->nodes[i].cpus);
+                const uint32_t n = id_set_count(&cores);
 
                 most = n > most ? n : most;
         }

@@ -115,8 +115,9 @@ static const PolicyKey keys[] = {
         KEY("policies[].place.avoid", NODES, PLACE, "Nodes that are never chosen.",
             IN_POLICY(place.avoid), .default_text = "[]", .empty_ok = true),
         KEY("policies[].cpus", CPUS, BIND,
-            "The CPUs of the nodes to use. one-per-core: the first thread of each core. If the "
-            "nodes of an instance lack one of the listed CPUs, the instance is not bound.",
+            "The CPUs of the nodes to use. one-per-core: one thread of each core, the first that "
+            "it may use. If the nodes of an instance lack one of the listed CPUs, the instance is "
+            "not bound.",
             IN_POLICY(cpus), .default_text = "all",
             .choices = WORDS([CPUS_ALL] = "all", [CPUS_ONE_PER_CORE] = "one-per-core")),
         KEY("policies[].memory", CHOICE, BIND,

@@ -36,14 +36,31 @@ void topology_done(Topology *topology) {
         *topology = (Topology){ 0 };
 }
 
-CpuSet topology_core(const Topology *topology, uint32_t first) {
+static uint32_t core_of(const Topology *topology, uint32_t cpu) {
+        return topology->core ? topology->core[cpu] : cpu;
+}
+
+CpuSet topology_core(const Topology *topology, uint32_t cpu) {
         const CpuSet online = topology_cpus(topology);
         CpuSet cpus = { 0 };
 
-        ID_SET_FOREACH(cpu, &online)
-        if (topology->core ? topology->core[cpu] == first : (uint32_t)cpu == first)
-                id_set_add(&cpus, (uint32_t)cpu);
+        ID_SET_FOREACH(other, &online)
+        if (core_of(topology, (uint32_t)other) == core_of(topology, cpu))
+                id_set_add(&cpus, (uint32_t)other);
         return cpus;
+}
+
+CpuSet topology_one_per_core(const Topology *topology, const CpuSet *cpus) {
+        CpuSet firsts = { 0 }, cores = { 0 };
+
+        ID_SET_FOREACH(cpu, cpus) {
+                const uint32_t core = core_of(topology, (uint32_t)cpu);
+
+                if (!id_set_has(&cores, core))
+                        id_set_add(&firsts, (uint32_t)cpu);
+                id_set_add(&cores, core);
+        }
+        return firsts;
 }
 
 const Node *topology_find(const Topology *topology, uint32_t id) {

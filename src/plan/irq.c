@@ -164,6 +164,7 @@ static int compare_cpus(const void *a, const void *b) {
  * -ENOMEM. */
 static int pool_order(const Topology *topology, const CpuSet *pool, int32_t node, uint32_t **ret,
                       size_t *ret_n) {
+        const CpuSet firsts = topology_one_per_core(topology, pool);
         const size_t room = id_set_count(pool) + 1;
         _cleanup_free_ SortedCpu *sorted = calloc(room, sizeof(*sorted));
         _cleanup_free_ uint32_t *order = calloc(room, sizeof(*order));
@@ -179,7 +180,7 @@ static int pool_order(const Topology *topology, const CpuSet *pool, int32_t node
                 sorted[n++] = (SortedCpu){
                         .distance =
                                 node < 0 ? 0 : topology_distance(topology, (uint32_t)node, at->id),
-                        .thread = !id_set_has(&at->first_threads, (uint32_t)cpu),
+                        .thread = !id_set_has(&firsts, (uint32_t)cpu),
                         .cpu = (uint32_t)cpu,
                 };
         }

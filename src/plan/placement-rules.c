@@ -123,18 +123,20 @@ static void item_split_need(const Planner *planner, PlanItem *item, size_t n) {
 
 /* --- the CPUs that an item may have --- */
 
+static CpuSet online_cpus_of(const Planner *planner, const NodeBits *nodes) {
+        CpuSet all = { 0 };
+
+        ID_SET_FOREACH(i, nodes)
+        id_set_union(&all, &planner->nodes[i].node->cpus);
+        return all;
+}
+
 /* CPUs that the policy lists are its own even if they are reserved or isolated, and so are isolated
  * ones of nodes that an entry of `instances` names. */
 static CpuSet own_cpus(const Planner *planner, const PlanItem *item, const NodeBits *nodes) {
         const CpuChoice choice = item->policy->cpus.choice;
-        CpuSet all = { 0 };
+        CpuSet all = online_cpus_of(planner, nodes);
 
-        ID_SET_FOREACH(i, nodes) {
-                const Node *node = planner->nodes[i].node;
-
-                id_set_union(&all,
-                             choice == CPUS_ONE_PER_CORE ? &node->first_threads : &node->cpus);
-        }
         if (choice == CPUS_LIST)
                 id_set_intersect(&all, &item->policy->cpus.list);
         id_set_subtract(&all, choice == CPUS_LIST   ? &planner->taken_cpus
@@ -148,7 +150,9 @@ CpuSet placement_usable_cpus(const Planner *planner, const PlanItem *item, const
 
         if (!id_set_is_empty(&item->in->allowed_cpus))
                 id_set_intersect(&all, &item->in->allowed_cpus);
-        return all;
+        return item->policy->cpus.choice == CPUS_ONE_PER_CORE
+                       ? topology_one_per_core(planner->input->topology, &all)
+                       : all;
 }
 
 bool placement_has_memory(const Planner *planner, const NodeBits *nodes) {
@@ -156,14 +160,6 @@ bool placement_has_memory(const Planner *planner, const NodeBits *nodes) {
         if (topology_has_memory(planner->nodes[i].node))
                 return true;
         return false;
-}
-
-static CpuSet online_cpus_of(const Planner *planner, const NodeBits *nodes) {
-        CpuSet all = { 0 };
-
-        ID_SET_FOREACH(i, nodes)
-        id_set_union(&all, &planner->nodes[i].node->cpus);
-        return all;
 }
 
 static NodeBits nodes_with_cpus(const Planner *planner, const NodeBits *nodes, const CpuSet *cpus) {
@@ -175,20 +171,14 @@ static NodeBits nodes_with_cpus(const Planner *planner, const NodeBits *nodes, c
         return with_cpus;
 }
 
-/* Those that have CPUs for the item, which lists none. Nodes are asked one by one: the sets of CPUs
+/* Those that have CPUs for an item that lists none. Nodes are asked one by one: the sets of CPUs
  * are long, and uniting them for each item took a sixth of a plan. */
-static NodeBits nodes_with_own_cpus(const Planner *planner, const PlanItem *item,
-                                    const NodeBits *nodes) {
-        const bool firsts = item->policy->cpus.choice == CPUS_ONE_PER_CORE;
+static NodeBits nodes_with_own_cpus(const Planner *planner, const NodeBits *nodes) {
         NodeBits own = { 0 };
 
-        NODE_BITS_FOREACH(i, nodes) {
-                const Node *node = planner->nodes[i].node;
-
-                if (!id_set_is_subset(firsts ? &node->first_threads : &node->cpus,
-                                      &planner->unnamed_cpus))
-                        id_set_add(&own, (size_t)i);
-        }
+        NODE_BITS_FOREACH(i, nodes)
+        if (!id_set_is_subset(&planner->nodes[i].node->cpus, &planner->unnamed_cpus))
+                id_set_add(&own, (size_t)i);
         return own;
 }
 
@@ -323,7 +313,7 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
         } else {
                 const NodeBits feasible = item->feasible;
 
-                keep = nodes_with_own_cpus(planner, item, &feasible);
+                keep = nodes_with_own_cpus(planner, &feasible);
                 if (item_lacks_after(planner, item, &keep)) {
                         cpus = online_cpus_of(planner, &feasible);
                         return id_set_is_subset(&cpus, &planner->taken_cpus) ? REFUSAL_TAKEN
@@ -677,7 +667,8 @@ CpuSet placement_reserved_cpus(const PlacementInput *input) {
         for (size_t i = 0; input->host->reserve.cpus > 0 && i < input->topology->n_nodes; i++) {
                 const Node *node = &input->topology->nodes[i];
                 /* No interrupts go to withheld ones. */
-                const CpuSet firsts = id_set_minus(&node->first_threads, &withheld);
+                const CpuSet usable = id_set_minus(&node->cpus, &withheld),
+                             firsts = topology_one_per_core(input->topology, &usable);
                 const uint32_t n_cores = id_set_count(&firsts),
                                most = n_cores >= AUTO_PART ? n_cores / AUTO_PART : 1;
                 uint32_t left = input->host->reserve.cpus;

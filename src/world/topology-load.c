@@ -187,19 +187,6 @@ static hwloc_obj_t cpu_find_owner(hwloc_topology_t t, const NodeSet *has_cpu, un
         return owner;
 }
 
-void topology_fill_assign(Node *node, const CpuSet *cpus, const CpuSet *first_threads) {
-        node->cpus = node->first_threads = *cpus;
-        id_set_intersect(&node->first_threads, first_threads);
-}
-
-CpuSet topology_fill_first_threads(const Topology *topology) {
-        CpuSet all = { 0 };
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                id_set_union(&all, &topology->nodes[i].first_threads);
-        return all;
-}
-
 /* A machine that reports no distances keeps none; topology_distance() then answers by the ACPI
  * defaults. */
 static int fill_distances(hwloc_topology_t t, Topology *topology) {
@@ -235,7 +222,6 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
         const int n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
         const CpuSet online = cpus_of(hwloc_topology_get_topology_cpuset(t));
         hwloc_obj_t object = NULL, core = NULL;
-        CpuSet other_threads = { 0 };
         int r;
 
         if (n <= 0)
@@ -279,15 +265,8 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
                 CpuSet threads = cpus_of(core->cpuset);
                 int first = id_set_next(&threads, 0);
 
-                ID_SET_FOREACH(cpu, &threads) {
-                        topology.core[cpu] = (uint16_t)first;
-                        if (cpu != first)
-                                id_set_add(&other_threads, (uint32_t)cpu);
-                }
-        }
-        for (size_t i = 0; i < topology.n_nodes; i++) {
-                topology.nodes[i].first_threads = topology.nodes[i].cpus;
-                id_set_subtract(&topology.nodes[i].first_threads, &other_threads);
+                ID_SET_FOREACH(cpu, &threads)
+                topology.core[cpu] = (uint16_t)first;
         }
         r = fill_distances(t, &topology);
         if (r < 0)
@@ -304,13 +283,12 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
 /* --- what /sys knows better than hwloc --- */
 
 static void fill_known_nodes(const Sysroot *sysroot, Topology *topology) {
-        const CpuSet first_threads = topology_fill_first_threads(topology);
         CpuSet left = topology_cpus(topology);
 
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 Node *node = &topology->nodes[i];
                 const uint32_t by_mask = node->package;
-                CpuSet mask, own;
+                CpuSet mask;
                 char text[8192];
 
                 /* hwloc moves the CPUs of nodes that list the same ones, and gives a node without
@@ -318,9 +296,8 @@ static void fill_known_nodes(const Sysroot *sysroot, Topology *topology) {
                  * to the lowest-numbered one. */
                 if (path_read_mask(sysroot->sys_fd, &mask, NODES "node%" PRIu32 "/cpumap",
                                    node->id) >= 0) {
-                        own = id_set_and(&mask, &left);
-                        id_set_subtract(&left, &own);
-                        topology_fill_assign(node, &own, &first_threads);
+                        node->cpus = id_set_and(&mask, &left);
+                        id_set_subtract(&left, &node->cpus);
                         for (size_t k = 0; k < i; k++)
                                 node->overlaps |=
                                         id_set_intersects(&mask, &topology->nodes[k].cpus);

@@ -392,7 +392,7 @@ static IdTarget noted_set(Topology *topology, size_t i) {
 }
 
 /* What is damaged is as if it were not there. */
-static void read_node_note(const char *note, const CpuSet *first_threads, Node *node) {
+static void read_node_note(const char *note, Node *node) {
         char memory[8], overlaps[4], kind[12];
         NodeKind known_kind;
         int64_t package;
@@ -413,7 +413,7 @@ static void read_node_note(const char *note, const CpuSet *first_threads, Node *
                 node->memory_bytes = 0;
         node->overlaps = strcmp(overlaps, "yes") == 0;
         node->kind = known_kind;
-        topology_fill_assign(node, &cpus, first_threads);
+        node->cpus = cpus;
 }
 
 /* What hwloc took, and we do not. */
@@ -434,7 +434,6 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
         _cleanup_topology_ Topology topology = { 0 };
         _cleanup_device_list_ DeviceList devices = { 0 };
         NodeSet has_cpu = { 0 };
-        CpuSet first_threads;
         bool has_memory = false;
         const char *list;
         hwloc_obj_t root;
@@ -459,7 +458,6 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
         /* hwloc invents 1 GiB for each node of a description without memory, and shows a size
          * that it does not know as 0. */
         has_memory = source->synthetic ? strstr(source->synthetic, "memory=") != NULL : has_memory;
-        first_threads = topology_fill_first_threads(&topology);
         for (size_t i = 0; i < topology.n_nodes; i++) {
                 Node *node = &topology.nodes[i];
                 hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
@@ -470,7 +468,7 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
                         node->memory_bytes = 0;
                 }
                 if (note)
-                        read_node_note(note, &first_threads, node);
+                        read_node_note(note, node);
         }
         /* Devices: of an exported machine what the export has, of others what hwloc reports. */
         if (ret_devices) {

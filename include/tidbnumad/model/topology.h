@@ -30,7 +30,6 @@ typedef struct Node {
         uint32_t id;           /* the kernel's number; numbers may have gaps */
         uint32_t package;      /* socket; any number, firmware of Arm has 36 and 8442 */
         CpuSet cpus;           /* online CPUs; empty for a memory-only node */
-        CpuSet first_threads;  /* of each core with an online CPU, the lowest one */
         uint64_t memory_bytes; /* 0 for a node without memory, or with an unknown size */
         bool memory_unknown;
         bool overlaps; /* its CPUs are listed by a node before it too: it cannot be trusted */
@@ -74,8 +73,12 @@ CpuSet topology_cpus(const Topology *topology);
  * placed on them unless a policy names them, and never on those that are taken. */
 CpuSet topology_withheld_cpus(const Topology *topology);
 
-/* The online CPUs of the core whose lowest CPU is this one. */
-CpuSet topology_core(const Topology *topology, uint32_t first);
+/* The online CPUs of the core of this CPU. */
+CpuSet topology_core(const Topology *topology, uint32_t cpu);
+
+/* Of each core that has some of these CPUs the lowest of them: another thread of the core may be
+ * isolated, or not allowed. */
+CpuSet topology_one_per_core(const Topology *topology, const CpuSet *cpus);
 
 bool topology_has_memory(const Node *node); /* also where the size is unknown */
 

@@ -51,16 +51,11 @@ const char *topology_fill_info(hwloc_obj_t object, const char *name);
 /* The members of one of hwloc's sets that have a place in ours. */
 NodeSet topology_fill_nodes(hwloc_const_bitmap_t bitmap);
 
-/* Nodes, packages, memory, distances, first threads, and as offline the CPUs that hwloc knows
+/* Nodes, packages, memory, distances, cores, and as offline the CPUs that hwloc knows
  * and does not show. Each CPU is in one node only, as with the kernel, though hwloc gives a
  * memory-only node the CPUs that are near it: `has_cpu` are the nodes that have some; NULL: not
  * known, and derived from the sizes of the sets. -ENODATA: no node at all; -E2BIG: too many. */
 int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret);
-
-/* What /sys or an export knows better: gives the node these CPUs. `first_threads` are those of all
- * cores of the machine, as topology_fill() found them. */
-CpuSet topology_fill_first_threads(const Topology *topology);
-void topology_fill_assign(Node *node, const CpuSet *cpus, const CpuSet *first_threads);
 
 /* --- a device as one line of text, as an export notes it --- */
 

@@ -37,7 +37,6 @@ static inline const Topology *eight_nodes(void) {
                 nodes[i] = (Node){ .id = i, .package = i / 4, .memory_bytes = 1 << 30 };
                 for (uint32_t cpu = 0; cpu < 4; cpu++)
                         id_set_add(&nodes[i].cpus, 4 * i + cpu);
-                nodes[i].first_threads = nodes[i].cpus;
         }
         /* Of node 7 one CPU is offline, so that no node is known to have it. */
         nodes[7].cpus = (CpuSet){ 0 };

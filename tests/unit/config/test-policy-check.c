@@ -100,7 +100,7 @@ static Topology lacking_nodes(Node nodes[static 8]) {
 
         memcpy(nodes, topology.nodes, 8 * sizeof(nodes[0]));
         nodes[5].memory_bytes = 0;
-        nodes[6].cpus = nodes[6].first_threads = (CpuSet){ 0 };
+        nodes[6].cpus = (CpuSet){ 0 };
         topology.nodes = nodes;
         return topology;
 }

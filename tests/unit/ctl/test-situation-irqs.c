@@ -39,9 +39,7 @@ static void world_init(World *w) {
 
         *w = (World){ 0 };
         world_card(w);
-        w->node = (Node){ .cpus = cpu_set("0-7"),
-                          .first_threads = cpu_set("0-7"),
-                          .memory_bytes = 1 };
+        w->node = (Node){ .cpus = cpu_set("0-7"), .memory_bytes = 1 };
         w->machine = (Machine){ .sysroot = w->tree.sysroot,
                                 .runs = true,
                                 .topology = { .nodes = &w->node, .n_nodes = 1 } };

@@ -221,7 +221,6 @@ static inline void host_init(TestHost *h) {
         for (uint32_t i = 0; i < NODES; i++) {
                 h->nodes[i] = (Node){ .id = i, .package = i, .memory_bytes = MIB(1000) };
                 id_set_add(&h->nodes[i].cpus, i);
-                h->nodes[i].first_threads = h->nodes[i].cpus;
                 for (uint32_t k = 0; k < NODES; k++)
                         h->distances[i * NODES + k] = (uint16_t)(10 + 2 * (i > k ? i - k : k - i));
                 set_memory(i, 800, 0);

@@ -233,11 +233,9 @@ static inline void machine(TestHost *h) {
         static const char *const cpus[] = { "0-1", "2-3" };
 
         for (uint32_t i = 0; i < 2; i++)
-                h->nodes[i] = (Node){ .id = i,
-                                      .package = i,
-                                      .memory_bytes = 1 << 30,
-                                      .cpus = cpu_set(cpus[i]),
-                                      .first_threads = cpu_set(cpus[i]) };
+                h->nodes[i] = (Node){
+                        .id = i, .package = i, .memory_bytes = 1 << 30, .cpus = cpu_set(cpus[i])
+                };
         memcpy(h->distances, (uint16_t[]){ 10, 20, 20, 10 }, sizeof(h->distances));
         h->m.host.topology =
                 (Topology){ .nodes = h->nodes, .n_nodes = 2, .distances = h->distances };

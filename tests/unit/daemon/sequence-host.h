@@ -427,14 +427,10 @@ static inline void daemon_init(Daemon *d) {
         Rooms *m = &d->rooms;
 
         *d = (Daemon){ .args = { .runtime_dir = "/test" },
-                       .nodes = { { .id = 0,
-                                    .cpus = cpu_set("0-3"),
-                                    .first_threads = cpu_set("0-3"),
-                                    .memory_bytes = 1 << 30 },
+                       .nodes = { { .id = 0, .cpus = cpu_set("0-3"), .memory_bytes = 1 << 30 },
                                   { .id = 1,
                                     .package = 1,
                                     .cpus = cpu_set("4-7"),
-                                    .first_threads = cpu_set("4-7"),
                                     .memory_bytes = 1 << 30 } },
                        .policy = { .name = (char *)"ours",
                                    .file = (char *)"p.yaml",

@@ -250,7 +250,6 @@ static void host_init(Daemon *d) {
                 d->nodes[i] = (Node){ .id = i, .package = i, .memory_bytes = MIB(1000) };
                 id_set_add(&d->nodes[i].cpus, 2 * i);
                 id_set_add(&d->nodes[i].cpus, 2 * i + 1);
-                d->nodes[i].first_threads = d->nodes[i].cpus;
                 for (uint32_t k = 0; k < NODES; k++)
                         d->distances[i * NODES + k] = i == k ? 10 : 20;
                 set_memory(i, 800);

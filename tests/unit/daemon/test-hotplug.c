@@ -26,11 +26,8 @@ static void fill_node(Node *node, uint32_t id) {
         if (id_set_has(&machine.memory, id))
                 node->memory_bytes = 1 << 30;
         for (uint32_t cpu = 2 * id; cpu < 2 * id + 2; cpu++)
-                if (id_set_has(&machine.online, cpu)) {
+                if (id_set_has(&machine.online, cpu))
                         id_set_add(&node->cpus, cpu);
-                        if (id_set_is_empty(&node->first_threads))
-                                id_set_add(&node->first_threads, cpu);
-                }
 }
 
 int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
@@ -146,7 +143,6 @@ HOST_TEST(one_cpu_goes_and_comes) {
         assert_placed(h, "0", "1"); /* it stays */
         assert_true(instance_take(&h->instance, WORK_PLACE));
         assert_ids(h->m.host.backend.all_cpus, "1-5");
-        assert_ids(h->m.host.topology.nodes[0].first_threads, "1");
         assert_ids(h->m.host.topology.offline_cpus, "5");
         assert_ids(topology_core(&h->m.host.topology, 1), "1"); /* the lowest of its core now */
         check(h);

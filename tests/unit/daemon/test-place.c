@@ -28,7 +28,6 @@ static void host_init(TestHost *h) {
         for (uint32_t i = 0; i < NODES; i++) {
                 h->nodes[i] = (Node){ .id = i, .package = i / 2, .memory_bytes = 1 << 30 };
                 id_set_add(&h->nodes[i].cpus, i);
-                id_set_add(&h->nodes[i].first_threads, i);
         }
         for (size_t i = 0; i < 2; i++)
                 h->policies[i] = (Policy){ .name = i == 0 ? (char *)"tidb" : (char *)"tikv",

@@ -11,6 +11,7 @@ enum { IRQ_TEST_DEVICES = 8, IRQ_TEST_OWNERS = 8, IRQ_TEST_POLICIES = 4, IRQ_TES
 typedef struct IrqScene {
         Node nodes[IRQ_TEST_NODES];
         uint16_t distances[IRQ_TEST_NODES * IRQ_TEST_NODES];
+        uint16_t core[CPU_SET_MAX];
         Topology topology;
         IrqDevice devices[IRQ_TEST_DEVICES];
         IrqHost host;
@@ -26,20 +27,21 @@ static inline void scene_init(IrqScene *s, uint32_t n_nodes, uint32_t cores, uin
         const uint32_t half = n_nodes > 1 ? n_nodes / 2 : 1;
 
         *s = (IrqScene){ .next_irq = 100 };
+        for (uint32_t cpu = 0; cpu < CPU_SET_MAX; cpu++)
+                s->core[cpu] = (uint16_t)(cpu % (n_nodes * cores));
         for (uint32_t n = 0; n < n_nodes; n++) {
                 s->nodes[n] = (Node){ .id = n, .package = n / half, .memory_bytes = 1 << 30 };
-                for (uint32_t c = 0; c < cores; c++) {
-                        id_set_add(&s->nodes[n].first_threads, n * cores + c);
+                for (uint32_t c = 0; c < cores; c++)
                         for (uint32_t t = 0; t < threads; t++)
                                 id_set_add(&s->nodes[n].cpus, t * n_nodes * cores + n * cores + c);
-                }
                 for (uint32_t m = 0; m < n_nodes; m++)
                         s->distances[n * n_nodes + m] = n == m                 ? 10
                                                         : n / half == m / half ? 12
                                                                                : 32;
         }
-        s->topology =
-                (Topology){ .nodes = s->nodes, .n_nodes = n_nodes, .distances = s->distances };
+        s->topology = (Topology){
+                .nodes = s->nodes, .n_nodes = n_nodes, .distances = s->distances, .core = s->core
+        };
         s->host.devices = s->devices;
         s->input = (IrqPlanInput){ .topology = &s->topology,
                                    .host = &s->host,

@@ -8,18 +8,21 @@
 /* The CPUs that an instance gets on these nodes. */
 static inline CpuSet expected_cpus(const World *w, const PlacementInstance *in,
                                    const NodeSet *nodes) {
-        CpuSet cpus = { 0 };
+        CpuSet cpus = { 0 }, firsts = { 0 };
 
         for (size_t n = 0; n < w->topology.n_nodes; n++)
                 if (id_set_has(nodes, w->nodes[n].id))
-                        id_set_union(&cpus, in->policy->cpus.choice == CPUS_ONE_PER_CORE
-                                                    ? &w->nodes[n].first_threads
-                                                    : &w->nodes[n].cpus);
+                        id_set_union(&cpus, &w->nodes[n].cpus);
         if (in->policy->cpus.choice == CPUS_LIST)
                 id_set_intersect(&cpus, &in->policy->cpus.list);
         if (!id_set_is_empty(&in->allowed_cpus))
                 id_set_intersect(&cpus, &in->allowed_cpus);
-        return cpus;
+        if (in->policy->cpus.choice != CPUS_ONE_PER_CORE || !w->topology.core)
+                return cpus;
+        ID_SET_FOREACH(cpu, &cpus) /* of world_pair_threads() */
+        if (cpu % 2 == 0 || !id_set_has(&cpus, (uint32_t)cpu - 1))
+                id_set_add(&firsts, (uint32_t)cpu);
+        return firsts;
 }
 
 static inline bool is_reserved(const World *w, uint32_t id) {

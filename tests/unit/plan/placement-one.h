@@ -20,7 +20,7 @@ static inline void one_init(One *one, bool whole) {
         if (whole)
                 return;
         one->world->nodes[3].memory_bytes = 0;
-        one->world->nodes[2].cpus = one->world->nodes[2].first_threads = (CpuSet){ 0 };
+        one->world->nodes[2].cpus = (CpuSet){ 0 };
 }
 
 static inline void one_done(One *one) {

@@ -46,11 +46,9 @@ static inline void random_machine(World *w, uint32_t *seed, const Shape *shape) 
                 id += 1 + (shape->plain ? 0 : next_number(seed, 3));
                 if (shape->plain || !one_in(seed, 8))
                         node->memory_bytes = UINT64_C(1) << (30 + next_number(seed, 3));
-                for (unsigned c = 0; (shape->plain || !one_in(seed, 8)) && c < cpus; c++) {
-                        if (c % 2 == 0)
-                                id_set_add(&node->first_threads, cpu);
+                for (unsigned c = 0; (shape->plain || !one_in(seed, 8)) && c < cpus; c++)
                         id_set_add(&node->cpus, cpu++);
-                }
+                cpu += cpu % 2;
                 w->free_bytes[i] =
                         node->memory_bytes - (node->memory_bytes >> (1 + next_number(seed, 4)));
         }
@@ -63,6 +61,7 @@ static inline void random_machine(World *w, uint32_t *seed, const Shape *shape) 
                                                    ? 12
                                                    : 20 + 8 * kind);
         w->topology = (Topology){ .nodes = w->nodes, .n_nodes = n };
+        world_pair_threads(w);
         w->topology.distances = one_in(seed, 6) ? NULL : w->distances;
         w->input = (PlacementInput){ .topology = &w->topology,
                                      .host = &w->host,

@@ -10,6 +10,7 @@ enum { NODES_MOST = 64, INSTANCES_MOST = 256, POLICIES_MOST = 16 };
 typedef struct World {
         Node nodes[NODES_MOST];
         uint16_t distances[NODES_MOST * NODES_MOST];
+        uint16_t core[CPU_SET_MAX]; /* see world_pair_threads() */
         uint64_t free_bytes[NODES_MOST];
         Topology topology;
         HostPolicy host;
@@ -35,7 +36,6 @@ static inline World *world_new(unsigned packages, unsigned nodes_each, unsigned 
                                       .memory_bytes = UINT64_C(64) << 30 };
                 for (unsigned c = 0; c < cpus; c++)
                         id_set_add(&w->nodes[i].cpus, i * cpus + c);
-                w->nodes[i].first_threads = w->nodes[i].cpus;
                 for (unsigned k = 0; k < n; k++)
                         w->distances[i * n + k] = i == k                             ? 10
                                                   : i / nodes_each == k / nodes_each ? 12
@@ -46,6 +46,13 @@ static inline World *world_new(unsigned packages, unsigned nodes_each, unsigned 
                                      .host = &w->host,
                                      .instances = w->instances };
         return w;
+}
+
+/* From now on CPUs 2n and 2n + 1 are a core. */
+static inline void world_pair_threads(World *w) {
+        for (uint32_t cpu = 0; cpu < CPU_SET_MAX; cpu++)
+                w->core[cpu] = (uint16_t)(cpu & ~1u);
+        w->topology.core = w->core;
 }
 
 static inline void world_free(World **w) {

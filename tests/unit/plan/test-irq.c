@@ -402,7 +402,8 @@ ONE_CARD_TEST(cores_before_siblings, 11) {
 
 /* Where the siblings of a core have neighbouring numbers. */
 ONE_CARD_TEST(siblings_by_core, 5) {
-        s->nodes[0].first_threads = cpu_set("0,2,8,10");
+        for (uint32_t cpu = 0; cpu < 16; cpu++)
+                s->core[cpu] = (uint16_t)(cpu & ~1u);
         scene_plan(s);
         assert_queues(s, 0, "0 2 8 10 1");
 }

@@ -387,7 +387,6 @@ TEST(widest) {
         for (uint32_t i = 0; i < PLACEMENT_NODES_MAX; i++) {
                 nodes[i] = (Node){ .id = i, .package = i / 128, .memory_bytes = 1 << 30 };
                 id_set_add(&nodes[i].cpus, i);
-                id_set_add(&nodes[i].first_threads, i);
         }
         w->topology = (Topology){ .nodes = nodes, .n_nodes = PLACEMENT_NODES_MAX };
         give_count(tikv, 3);
@@ -416,7 +415,6 @@ TEST(wider) {
         for (uint32_t i = 0; i <= PLACEMENT_NODES_MAX; i++) {
                 nodes[i] = (Node){ .id = i, .memory_bytes = 1 << 30 };
                 id_set_add(&nodes[i].cpus, i);
-                id_set_add(&nodes[i].first_threads, i);
         }
         w->topology = (Topology){ .nodes = nodes, .n_nodes = PLACEMENT_NODES_MAX + 1 };
         (void)world_add(w, tidb, "tidb-1");

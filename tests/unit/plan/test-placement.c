@@ -286,22 +286,30 @@ ONE_TEST(cgroup_cpus, true) {
 }
 
 ONE_TEST(one_per_core, true) {
-        for (unsigned i = 0; i < 4; i++) {
-                id_set_subtract(&one->world->nodes[i].first_threads, &one->world->nodes[i].cpus);
-                id_set_add(&one->world->nodes[i].first_threads, 4 * i);
-                id_set_add(&one->world->nodes[i].first_threads, 4 * i + 2);
-        }
+        world_pair_threads(one->world);
         one->policy->cpus.choice = CPUS_ONE_PER_CORE;
         assert_placed(one, BASIS_CHOSEN, "0", "0,2", 0);
         one->in->allowed_cpus = cpu_set("1-3,4-15");
-        assert_placed(one, BASIS_CHOSEN, "0", "2", 0);
-        one->in->allowed_cpus = cpu_set("1,3,5,14"); /* first threads of node 3 only */
+        assert_placed(one, BASIS_CHOSEN, "0", "1-2", 0);
+        one->in->allowed_cpus = cpu_set("14-15");
         assert_placed(one, BASIS_CHOSEN, "3", "14", 0);
-        one->in->allowed_cpus = cpu_set("1,3,5,7,9");
+        one->in->allowed_cpus = cpu_set("16");
         assert_refused(one, REFUSAL_CGROUP_CPUS);
         one->policy->place.count_is_set = false;
         one->policy->place.nodes = node_set("0");
         assert_refused(one, REFUSAL_CGROUP_CPUS);
+}
+
+/* A core counts by the thread of it that is left. */
+ONE_TEST(one_per_core_beside_isolated_threads, true) {
+        world_pair_threads(one->world);
+        one->world->topology.isolated_cpus = cpu_set("0,3");
+        one->policy->cpus.choice = CPUS_ONE_PER_CORE;
+        one->policy->place.nodes = node_set("0");
+        assert_placed(one, BASIS_CHOSEN, "0", "1-2", 0);
+        one->world->topology.isolated_cpus = cpu_set("0-1,4,6,8,10,12,14");
+        one->policy->place.nodes = node_set("1");
+        assert_placed(one, BASIS_CHOSEN, "1", "5,7", 0);
 }
 
 /* A list of CPUs is meant to the letter, so that it decides the nodes. */
@@ -710,6 +718,11 @@ TEST(whole_cores) {
         assert_reserves(w, "0-1,16-17");
         w->host.reserve.cpus = 8; /* one core is left */
         assert_reserves(w, "0-6,16-22");
+        w->topology.isolated_cpus = cpu_set("0"); /* of which the other thread can be used */
+        assert_reserves(w, "1-7,17-23");
+        w->topology.isolated_cpus = cpu_set("0,16");
+        assert_reserves(w, "1-6,17-22");
+        w->topology.isolated_cpus = (CpuSet){ 0 };
         w->host.reserve.cpus = 0;
         assert_reserves(w, "");
 }
@@ -1399,7 +1412,7 @@ PLAN_TEST(few_cpus, 2, 4, 9) {
         (void)world_add(w, pd, "pd-1");
         assert_warnings(w, 0, 0);
         w->topology.offline_cpus = cpu_set("1-8");
-        w->nodes[0].cpus = w->nodes[0].first_threads = cpu_set("0");
+        w->nodes[0].cpus = cpu_set("0");
         assert_warnings(w, 0, WARN_FEW_CPUS);
         assert_warnings(w, 1, 0);      /* a PD is light */
         tidb->cpus.choice = CPUS_LIST; /* chosen by the policy */
@@ -1409,9 +1422,9 @@ PLAN_TEST(few_cpus, 2, 4, 9) {
         /* All but one node are offline: that one has what it should have. */
         for (uint32_t i = 1; i < 8; i++) {
                 id_set_union(&w->topology.offline_cpus, &w->nodes[i].cpus);
-                w->nodes[i].cpus = w->nodes[i].first_threads = (CpuSet){ 0 };
+                w->nodes[i].cpus = (CpuSet){ 0 };
         }
-        w->nodes[0].cpus = w->nodes[0].first_threads = cpu_set("0-2");
+        w->nodes[0].cpus = cpu_set("0-2");
         assert_warnings(w, 0, 0);
 }
 

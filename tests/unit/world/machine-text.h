@@ -22,6 +22,7 @@ static inline void append_topology(Text *text, const Topology *t) {
         text_append(text, "");
         for (size_t i = 0; i < t->n_nodes; i++) {
                 const Node *n = &t->nodes[i];
+                const CpuSet firsts = topology_one_per_core(t, &n->cpus);
 
                 text_appendf(text, "%u: package ", n->id);
                 text_appendf(text, n->package == PACKAGE_UNKNOWN ? "?" : "%u", n->package);
@@ -32,8 +33,8 @@ static inline void append_topology(Text *text, const Topology *t) {
                 if (n->overlaps)
                         text_append(text, " overlaps");
                 append_ids(text, "cpus", ID_VIEW(&n->cpus));
-                if (!id_set_equal(&n->cpus, &n->first_threads))
-                        append_ids(text, "first", ID_VIEW(&n->first_threads));
+                if (!id_set_equal(&n->cpus, &firsts))
+                        append_ids(text, "first", ID_VIEW(&firsts));
                 text_append(text, "\n");
         }
         append_ids(text, "offline", ID_VIEW(&t->offline_cpus));

@@ -41,7 +41,7 @@ MACHINE_TEST(cpu_that_is_offline) {
 }
 
 /* Threads of one core, as SMT machines number them, and a core whose first thread is offline. */
-MACHINE_TEST(first_threads) {
+MACHINE_TEST(threads_of_a_core) {
         _cleanup_topology_ Topology t = { 0 };
 
         for (unsigned cpu = 0; cpu < 4; cpu++) {
@@ -53,9 +53,9 @@ MACHINE_TEST(first_threads) {
                 }
         }
         assert_int_equal(topology_load(&tree->sysroot, &t), 0);
-        assert_ids(t.nodes[0].first_threads, "0");
-        assert_ids(t.nodes[1].first_threads, "2");
-        assert_ids(t.nodes[2].first_threads, "");
+        assert_ids(topology_one_per_core(&t, &t.nodes[0].cpus), "0");
+        assert_ids(topology_one_per_core(&t, &t.nodes[1].cpus), "2");
+        assert_ids(topology_core(&t, 1), "0-1");
         assert_ids(t.offline_cpus, "");
         topology_done(&t);
         fake_write(tree, CPUS "online", "0-1,3\n");
@@ -65,7 +65,7 @@ MACHINE_TEST(first_threads) {
         fake_write(tree, CPUS "cpu3/topology/core_cpus", "8\n");
         fake_write(tree, NODES "node2/cpumap", "8\n");
         assert_int_equal(topology_load(&tree->sysroot, &t), 0);
-        assert_ids(t.nodes[1].first_threads, "3");
+        assert_ids(topology_one_per_core(&t, &t.nodes[1].cpus), "3");
         assert_ids(t.offline_cpus, "2");
 }
 
@@ -185,7 +185,6 @@ MACHINE_TEST(nodes_that_cross) {
         load_quietly(tree, &t);
         assert_ids(t.nodes[0].cpus, "0-1");
         assert_ids(t.nodes[1].cpus, "2-3");
-        assert_ids(t.nodes[1].first_threads, "2-3");
         assert_ids(t.offline_cpus, "");
         assert_ids(topology_homes(&t), "0");
         assert_note(&t, 0,
@@ -296,7 +295,7 @@ LIVE_TEST(this_machine) {
         _cleanup_topology_ Topology t = { 0 };
         char text[ID_SET_LIST_MAX];
         cpu_set_t before, after;
-        CpuSet cpus, others;
+        CpuSet cpus, firsts;
 
         assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
         assert_int_equal(topology_load(sysroot, &t), 0);
@@ -314,11 +313,9 @@ LIVE_TEST(this_machine) {
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
                 assert_false(CPU_ISSET(cpu, &before) && id_set_has(&t.hidden_cpus, (uint32_t)cpu));
         assert_false(id_set_intersects(&t.offline_cpus, &cpus));
-        for (size_t i = 0; i < t.n_nodes; i++) {
-                others = t.nodes[i].first_threads;
-                assert_true(id_set_is_subset(&others, &t.nodes[i].cpus));
-                assert_int_equal(id_set_is_empty(&others), id_set_is_empty(&t.nodes[i].cpus));
-        }
+        firsts = topology_one_per_core(&t, &cpus);
+        assert_true(id_set_is_subset(&firsts, &cpus));
+        assert_false(id_set_is_empty(&firsts));
 }
 
 /* --- own-cpuset --- */
