@@ -429,6 +429,16 @@ static size_t count_wanted(const Planner *planner, uint32_t policy, const NodeBi
         return wanted > n_elsewhere ? wanted - n_elsewhere : 0;
 }
 
+/* The first of these nodes that are nearest to its device. */
+static uint32_t item_nearest(const PlanItem *item, const NodeBits *nodes) {
+        int nearest = id_set_next(nodes, 0);
+
+        ID_SET_FOREACH(k, nodes)
+        if (item->device[k] < item->device[nearest])
+                nearest = k;
+        return (uint32_t)nearest;
+}
+
 static void planner_auto_counts(Planner *planner) {
         NodeBits taken = { 0 };
 
@@ -441,6 +451,7 @@ static void planner_auto_counts(Planner *planner) {
                 const size_t n_left = id_set_count(&left), n_must = id_set_count(&item->must);
                 const int must = id_set_next(&item->must, 0);
                 uint16_t in_package[PLACEMENT_NODES_MAX] = { 0 };
+                NodeBits at_devices = { 0 };
                 size_t n = 0, wanted = 0, most = 0, count = 0;
 
                 if (!item->movable || !item->auto_count)
@@ -463,8 +474,12 @@ static void planner_auto_counts(Planner *planner) {
                         if (!other->movable || !other->auto_count)
                                 continue;
                         of = left_for(planner, other, &taken);
-                        n += other->policy_index == item->policy_index ||
-                             (item->exclusive && other->exclusive && id_set_intersects(&of, &left));
+                        if (other->policy_index != item->policy_index &&
+                            !(item->exclusive && other->exclusive && id_set_intersects(&of, &left)))
+                                continue;
+                        n++;
+                        if (other->has_device && !id_set_is_empty(&of))
+                                id_set_add(&at_devices, item_nearest(other, &of));
                 }
                 for (uint32_t p = 0; p < planner->n_policies; p++)
                         if (p != item->policy_index)
@@ -480,14 +495,21 @@ static void planner_auto_counts(Planner *planner) {
                                 most = in_package[package];
                 }
                 count = count < most ? count : most;
-                /* Each within a socket, and apart from each other. */
+                /* Each within a socket, apart from each other, and in the socket of its device:
+                 * those at one node of a device cannot be apart. */
                 for (; item->same_package && count > 1; count--) {
-                        uint16_t of[PLACEMENT_NODES_MAX] = { 0 };
                         size_t sets = 0;
+                        bool fits = true;
 
-                        ID_SET_FOREACH(k, &left)
-                        sets += ++of[planner->nodes[k].package] % count == 0;
-                        if (sets >= n)
+                        for (size_t p = 0; p < planner->n_packages; p++) {
+                                const NodeBits in = id_set_and(&left, &planner->packages[p].nodes),
+                                               devices = id_set_and(&in, &at_devices);
+                                const size_t n_sets = id_set_count(&in) / count;
+
+                                sets += n_sets;
+                                fits &= n_sets >= id_set_count(&devices);
+                        }
+                        if (fits && sets >= n)
                                 break;
                 }
                 count = count < n_must ? n_must : count;

@@ -431,6 +431,26 @@ TEST(epyc8_4_tikv) {
         assert_plan(w, "0,3 1-2 4-5 6-7");
 }
 
+/* All disks in one socket: what that has is divided, so that each is near its disk and alone. */
+TEST(disks_in_one_socket) {
+        static const char *const disks[] = { "0", "3", "1", "2" };
+        _cleanup_world_ World *w = world_new(2, 4, 16);
+        Policy *tikv = world_policy(w, "tikv");
+        PlacementInstance *first = world_add_many(w, tikv, 2);
+
+        give_count(tikv, PLACE_COUNT_AUTO);
+        on_storage(w, first, disks, 2);
+        assert_plan(w, "0-1 2-3");
+        first[1].device_nodes = node_set("0"); /* at one disk they cannot be apart */
+        assert_plan(w, "0-3 0-3");
+        first[1].device_nodes = node_set("4");
+        assert_plan(w, "0-3 4-7");
+        (void)world_add(w, tikv, "tikv-3");
+        (void)world_add(w, tikv, "tikv-4");
+        on_storage(w, first, disks, 4);
+        assert_plan(w, "0 3 1 2");
+}
+
 /* Distances decide, not numbers: pairs of neighbours within a socket. */
 PLAN_TEST(epyc8_4_tikv_odd_distances, 2, 4, 16) {
         Policy *tikv = world_policy(w, "tikv");
