@@ -24,15 +24,21 @@ typedef struct Reader {
 
 #define REFUSE(r, at, ...) diagnostics_add_at((r)->errors, (r)->file, (at), __VA_ARGS__)
 
-/* The value of one of its own keys; NULL: not given. */
-static const YamlNode *yaml_find_own(const YamlNode *mapping, const char *key) {
+/* The value of one of its own keys, which may be empty; NULL: not given. */
+static const YamlNode *yaml_find_key(const YamlNode *mapping, const char *key) {
         for (size_t i = 0; mapping && mapping->kind == YAML_KIND_MAPPING && i < mapping->n_children;
              i += 2)
                 if (mapping->children[i].kind == YAML_KIND_SCALAR &&
-                    strcmp(mapping->children[i].text, key) == 0 &&
-                    mapping->children[i + 1].kind != YAML_KIND_EMPTY)
+                    strcmp(mapping->children[i].text, key) == 0)
                         return &mapping->children[i + 1];
         return NULL;
+}
+
+/* Likewise; NULL also where it is empty. */
+static const YamlNode *yaml_find_own(const YamlNode *mapping, const char *key) {
+        const YamlNode *value = yaml_find_key(mapping, key);
+
+        return value && value->kind != YAML_KIND_EMPTY ? value : NULL;
 }
 
 /* Likewise, or of the mappings that it merges (`<<`, https://yaml.org/type/merge.html): its own
@@ -145,7 +151,8 @@ static int add_settings(const YamlNode *mapping, const char *prefix, TiupServer 
 
 static int read_settings(const Reader *r, const ProductTiup *tiup, const YamlNode *entry,
                          TiupServer *server) {
-        const YamlNode *all = yaml_find(r->root, "server_configs"), *config = NULL;
+        const YamlNode *all = yaml_find(r->root, "server_configs"),
+                       *config = yaml_find_key(entry, "config");
 
         /* What is set for all servers of a component counts as well: TiUP puts `config` over it. */
         for (size_t i = 0; all && all->kind == YAML_KIND_MAPPING && i < all->n_children; i += 2) {
@@ -156,10 +163,6 @@ static int read_settings(const Reader *r, const ProductTiup *tiup, const YamlNod
                     add_settings(&all->children[i + 1], "", server) < 0)
                         return -ENOMEM;
         }
-        for (size_t i = 0; i < entry->n_children; i += 2)
-                if (entry->children[i].kind == YAML_KIND_SCALAR &&
-                    strcmp(entry->children[i].text, "config") == 0)
-                        config = &entry->children[i + 1];
         if (!config) /* one of its own would replace what it merges */
                 config = yaml_find(entry, "config");
         else if (is_in_lines(config))
@@ -209,7 +212,9 @@ static bool is_numactl_word(const char *text) {
 static int read_server(const Reader *r, Product product, const YamlNode *entry, const char *host) {
         const ProductInfo *info = product_info(product);
         const YamlNode *nodes = yaml_find(entry, "numa_node"),
-                       *own_nodes = yaml_find_own(entry, "numa_node");
+                       *own_nodes = yaml_find_key(entry, "numa_node"),
+                       *own_cores = yaml_find_key(entry, "numa_cores");
+        const char *cores = yaml_find_text(entry, "numa_cores");
         const YamlNode *own = yaml_find(entry, "resource_control"),
                        *all = yaml_find(r->global, "resource_control");
         const char *memory = yaml_find_text(own, "memory_limit"),
@@ -244,8 +249,13 @@ static int read_server(const Reader *r, Product product, const YamlNode *entry, 
                            (*nodes->text && id_set_parse_list(nodes->text, &server->nodes) < 0)))
                 REFUSE(r, nodes->at,
                        "`numa_node` is not a list of nodes, expected such as \"0,1\"");
-        if (nodes && own_nodes)
+        if (own_nodes)
                 server->numa_at = own_nodes->at;
+        if (own_cores)
+                server->cores_at = own_cores->at;
+        server->has_cores = cores && *cores;
+        if (server->has_cores && id_set_parse_list(cores, &server->cores) < 0)
+                server->cores = (CpuSet){ 0 };
         /* The entry's own limits come before those of all servers. */
         server->memory_limit = parse_limit(memory ? memory : yaml_find_text(all, "memory_limit"));
         server->cpu_quota = parse_quota(quota ? quota : yaml_find_text(all, "cpu_quota"));

@@ -303,6 +303,10 @@ static int plan_host(const Fleet *fleet, FleetHost *host) {
         return situation_plan(&host->situation);
 }
 
+static bool is_kept(const Fleet *fleet, const TiupServer *server, const Placement *place) {
+        return !fleet->args->afresh && id_set_equal(&server->nodes, &place->nodes);
+}
+
 /* One after the other: an archive is unpacked, and its descriptors are open, only meanwhile. */
 static int plan_class(Fleet *fleet, FleetClass *class) {
         _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
@@ -360,7 +364,13 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
                 for (size_t k = 0; k < n; k++) {
                         const HostInstance *imagined = &host->situation.instances.instances[k];
                         const TiupServer *server = &servers[host->imagined_from[k]];
+                        Placement *place = &host->situation.plan.choices[k].placement;
+                        const CpuSet cores = id_set_and(&place->cpus, &server->cores);
 
+                        /* `numa_cores` counts with its `numa_node`. */
+                        if (is_kept(fleet, server, place) && !fleet->daemon_binds &&
+                            !id_set_is_empty(&cores))
+                                place->cpus = cores;
                         subjects[k] = (ServerInstance){ .identity = imagined->identity,
                                                         .policy = imagined->policy,
                                                         .limit_bytes = server->memory_limit,
@@ -572,15 +582,19 @@ static void append_count(Text *text, size_t n, const char *what) {
 
 static void append_notes(const Fleet *fleet, Text *text) {
         size_t n_warned[N_PLACEMENT_WARNINGS] = { 0 }, n_without_card = 0, n_without_machine = 0;
-        size_t n_bound_by_tiup = 0, heading;
+        size_t n_bound_by_tiup = 0, n_replaced = 0, heading;
         const size_t before = text->length;
 
         for (const FleetHost *host = fleet->hosts; host < fleet->hosts + fleet->n_hosts; host++) {
                 const PlanReport *report = &host->situation.report;
 
-                for (size_t i = 0; i < report->n_instances; i++)
+                for (size_t i = 0; i < report->n_instances; i++) {
+                        const PlacementChoice *choice = report->instances[i].choice;
+
                         for (unsigned k = 0; k < N_PLACEMENT_WARNINGS; k++)
-                                n_warned[k] += report->instances[i].choice->warnings >> k & 1;
+                                n_warned[k] += choice->warnings >> k & 1;
+                        n_replaced += (choice->warnings & WARN_MOVED) != 0;
+                }
                 if (!host->class)
                         n_without_machine++;
                 else
@@ -610,6 +624,9 @@ static void append_notes(const Fleet *fleet, Text *text) {
                 text_append_printable(text, fleet->topology.others[i].section);
                 text_appendf(text, " is not planned: %zu\n", fleet->topology.others[i].n);
         }
+        append_count(text, n_replaced,
+                     "servers that cannot be placed on the nodes that their numa_node names, and "
+                     "get others");
         append_count(text, fleet->n_kept, "settings that the topology has already, and keeps");
         append_count(text, fleet->n_unfilled,
                      "servers written in braces or by an alias, which are not filled in entirely");

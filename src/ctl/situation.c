@@ -122,6 +122,7 @@ static PlacementInstance observe_instance(const Situation *s, HostInstance *o,
         if (o->n_members == 0) {
                 input = placement_instance_of(&o->facts, topology, false);
                 input.in_force = o->in_force;
+                input.pinned = !id_set_is_empty(&o->in_force);
                 return input;
         }
         row->published = published_of(s, o->name);
@@ -173,7 +174,8 @@ static void set_in_force(const Situation *s, const NodeSet *reserved, PlacementI
         const PlanReportInstance *former = s->before ? situation_find(s->before, in->name) : NULL;
         NodeSet newly;
 
-        in->in_force = placement_adopted_nodes(&in->in_force, reserved);
+        if (!in->pinned)
+                in->in_force = placement_adopted_nodes(&in->in_force, reserved);
         if (word_list_names(&s->replan, in->name, in->unit))
                 in->in_force = (NodeSet){ 0 };
         if (daemons) {

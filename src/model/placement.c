@@ -121,8 +121,8 @@ static const struct {
         { "R3", "a tidb-server on more than one node; several servers on one node each are "
                 "faster" },
         { "", "its former nodes are no longer available to it: it moves" },
-        { "R2", "its policy names a reserved node, which it shares with the network card's "
-                "interrupts" },
+        { "R2", "its policy or its numa_node names a reserved node, which it shares with the "
+                "network card's interrupts" },
         { "", "its nodes have no memory: only its CPUs are bound, and all of its memory is "
               "remote" },
         { "", "its nodes have few online CPUs for a server of its kind; bring CPUs online "

@@ -363,6 +363,10 @@ static void item_judge(const Planner *planner, PlanItem *item) {
                         item_fix(planner, item, &bits, BASIS_EXPLICIT);
                 return;
         }
+        if (in->pinned && check_explicit(planner, item, &in->in_force) == REFUSAL_NONE) {
+                item_fix(planner, item, &item->former, BASIS_KEPT);
+                return;
+        }
         choice->refusal = item_narrow(planner, item);
         if (choice->refusal != REFUSAL_NONE)
                 return;

@@ -17,10 +17,12 @@ static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
         const NodeSet devices = placement_devices(planner->input, item->in),
                       reserved = placement_reserved(planner->input);
         const PlanNode *first = NULL;
+        const bool named = choice->basis == BASIS_EXPLICIT ||
+                           (item->in->pinned && choice->basis == BASIS_KEPT);
         uint32_t warnings = 0;
 
         if (!id_set_is_empty(&choice->reserved))
-                warnings |= choice->basis == BASIS_EXPLICIT ? WARN_RESERVED_NAMED : WARN_RESERVED;
+                warnings |= named ? WARN_RESERVED_NAMED : WARN_RESERVED;
         /* The network card's node does not count as far where it is left to the card. */
         if (item->has_device && !id_set_intersects(&devices, &choice->placement.nodes) &&
             !(policy->place.near == NEAR_NIC && id_set_is_subset(&devices, &reserved)))
@@ -47,7 +49,7 @@ static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
                 /* Memory-only nodes beside the others span nothing: nothing runs there. */
                 if (id_set_is_empty(&node->node->cpus))
                         continue;
-                if (choice->basis == BASIS_EXPLICIT && first && first->package != node->package &&
+                if (named && first && first->package != node->package &&
                     first->node->package != PACKAGE_UNKNOWN &&
                     node->node->package != PACKAGE_UNKNOWN)
                         warnings |= WARN_PACKAGES;

@@ -635,6 +635,46 @@ static void append_line(Text *text, uint32_t column) {
         text_appendf(text, "\n%*s", (int)column - 1, "");
 }
 
+/* The value in the place of that which the entry has, or on a line below its host. */
+static int fill_list(SourceSpan at, uint32_t column, const char *key, const Text *list,
+                     SourceEditList *edits, Text *lines) {
+        _cleanup_text_ Text value = { 0 };
+
+        if (at.line == 0) {
+                append_line(lines, column);
+                text_appendf(lines, "%s: \"%s\"", key, text_string(list));
+                return list->error;
+        }
+        /* An empty value begins right behind its colon. */
+        text_appendf(&value, "%s\"%s\"", at.length > 0 ? "" : " ", text_string(list));
+        return list->error < 0 ? list->error : source_edit_add(edits, at, &value);
+}
+
+/* `numa_cores` where that is not all CPUs of its nodes; one that the file has is meant for the
+ * `numa_node` there. */
+static int fill_numa(const TiupServer *server, const AdviceSubject *subject, bool afresh,
+                     SourceEditList *edits, Text *lines) {
+        const bool is_kept = id_set_equal(&server->nodes, &subject->nodes);
+        const bool in_words = server->has_cores && id_set_is_empty(&server->cores);
+        _cleanup_text_ Text nodes = { 0 }, cores = { 0 };
+        char cpus[ID_SET_LIST_ANY];
+        int r = 0;
+
+        append_node_list(&nodes, &subject->nodes);
+        if (!is_kept)
+                r = fill_list(server->numa_at, server->at.column, "numa_node", &nodes, edits,
+                              lines);
+        if (r < 0 || !product_info(server->product)->tiup.has_numa_cores ||
+            (subject->whole_nodes && !server->has_cores) || (is_kept && in_words && !afresh) ||
+            id_set_equal(&server->cores, &subject->cpus))
+                return r;
+        r = id_set_render_list(&subject->cpus, cpus, sizeof(cpus));
+        text_append(&cores, cpus);
+        return r < 0 ? r
+                     : fill_list(server->cores_at, server->at.column, "numa_cores", &cores, edits,
+                                 lines);
+}
+
 int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index, bool afresh,
               SourceEditList *edits, TiupFilled *ret) {
         const AdviceSubject *subject = &report->subjects[index];
@@ -644,7 +684,7 @@ int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index
         /* Before the first key of a `config` that is there, or each on a line of its own below one
          * that is added. */
         const SourceSpan config = { server->config_at.line, server->config_at.column, 0 };
-        _cleanup_text_ Text text = { 0 }, nodes = { 0 }, keys = { 0 };
+        _cleanup_text_ Text text = { 0 }, keys = { 0 };
         int r = 0;
 
         *ret = (TiupFilled){ 0 };
@@ -681,17 +721,8 @@ int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index
         }
         if (server->nodes_unknown && !afresh)
                 text_append(&text, ", if numa_node did not say otherwise");
-        else if (binds && server->numa_at.line > 0) {
-                text_append(&nodes, "\"");
-                append_node_list(&nodes, &subject->nodes);
-                text_append(&nodes, "\"");
-                r = source_edit_add(edits, server->numa_at, &nodes);
-        } else if (binds) {
-                append_line(&text, server->at.column);
-                text_append(&text, "numa_node: \"");
-                append_node_list(&text, &subject->nodes);
-                text_append(&text, "\"");
-        }
+        else if (binds)
+                r = fill_numa(server, subject, afresh, edits, &text);
         if (server->config_fits && (keys.length > 0 || keys.error < 0)) {
                 if (config.line > 0)
                         r = r < 0 ? r : source_edit_add(edits, config, &keys);

@@ -111,6 +111,7 @@ static void append_reason(const PlanReportInstance *i, PlacementCriterion criter
 
 static void append_why(const PlanReportInstance *i, bool brief, Text *text) {
         const PlacementBasis basis = i->choice->basis;
+        const bool pinned = i->in->pinned && basis == BASIS_KEPT;
         const uint32_t decides = i->choice->grounds.decides & ~(1u << WEIGH_NUMBER);
         const bool tie = i->choice->grounds.decides & 1u << WEIGH_NUMBER;
         unsigned first = 0, last = 0;
@@ -119,8 +120,8 @@ static void append_why(const PlanReportInstance *i, bool brief, Text *text) {
                 text_append_printable(text, i->unplaced);
         else if (basis == BASIS_REFUSED)
                 placement_refusal_append(i->choice->refusal, i->in, text);
-        else if (basis == BASIS_EXPLICIT) {
-                text_append(text, "its policy names the ");
+        else if (basis == BASIS_EXPLICIT || pinned) {
+                text_append(text, pinned ? "its numa_node names the " : "its policy names the ");
                 text_append(text,
                             id_set_count(&i->choice->placement.nodes) == 1 ? "node" : "nodes");
         } else if (i->bound)

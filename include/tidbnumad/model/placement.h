@@ -28,6 +28,8 @@ typedef struct PlacementInstance {
         NodeSet in_force; /* the nodes it is bound to; empty: none, or not by us */
         bool unbound;     /* `in_force` is its place by an earlier plan, but it is not bound: it
                            * keeps the place, and its grounds are those of a choice */
+        bool pinned;      /* `in_force` is a person's choice, as by TiUP's numa_node: it keeps it
+                           * against `place`, where the machine has such nodes */
         NodeSet allowed_nodes; /* what its parent cgroup allows; empty: everything */
         CpuSet allowed_cpus;
         const char *allowed_by; /* what allows no more: a cgroup such as "/db.slice", or its
@@ -144,7 +146,7 @@ typedef enum PlacementWarning {
         WARN_PACKAGES = 1 << 5,   /* R5: explicit nodes of several sockets */
         WARN_MANY_NODES = 1 << 6, /* R3: a tidb-server on more than one node */
         WARN_MOVED = 1 << 7,      /* its former nodes were given up: they fit no more */
-        WARN_RESERVED_NAMED = 1 << 8, /* R2: its policy names a reserved node */
+        WARN_RESERVED_NAMED = 1 << 8, /* R2: its policy, or TiUP, names a reserved node */
         WARN_NO_MEMORY = 1 << 9,      /* its policy names nodes without memory */
         WARN_FEW_CPUS = 1 << 10,      /* it is heavy, and its nodes have few of their CPUs */
 } PlacementWarning;

@@ -117,11 +117,15 @@ typedef struct TiupServer {
         uint32_t cpu_quota;    /* resource_control.cpu_quota, in percent of one CPU; 0: none */
         NodeSet nodes;         /* `numa_node`; empty: not given, or in words of numactl ("all") */
         bool nodes_unknown;    /* in such words, whose meaning depends on the host */
+        bool has_cores;        /* `numa_cores`, which TiUP heeds beside `numa_node` */
+        CpuSet cores;          /* it; empty: in words of numactl */
         char **settings; /* keys of `config`, with dots: "readpool.unified.max-thread-count" */
         size_t n_settings, settings_allocated;
         SourceSpan at;        /* its first key */
         SourceSpan host_at;   /* the value of `host` */
-        SourceSpan numa_at;   /* the value of its own `numa_node`; line 0: it has none */
+        SourceSpan numa_at;   /* the value of its own `numa_node`, which may be empty; line 0: it
+                               * has none */
+        SourceSpan cores_at;  /* likewise, `numa_cores` */
         SourceSpan config_at; /* the first key of its own `config`; line 0: it has none */
         bool on_each_host;    /* of `monitored`, where nothing can be filled in for one host */
         bool in_lines;        /* one key a line: nothing can be filled into braces and aliases */

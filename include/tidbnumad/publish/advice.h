@@ -25,18 +25,18 @@ int advice_render_json(const AdviceReport *report, Text *text);
  * emptied first. 0 or -ENOMEM. */
 int advice_render_tiup(const AdviceReport *report, const char *host, Text *text);
 
-/* What a plan fills into the topology file of TiUP: `numa_node`, and settings that the operator has
- * not set. */
+/* What a plan fills into the topology file of TiUP: `numa_node`, `numa_cores`, and settings that
+ * the operator has not set. */
 
 typedef struct TiupFilled {
         size_t n_kept; /* settings that the file had already */
         bool skipped;  /* nothing could be filled in: the entry, or its `config`, is not in lines */
 } TiupFilled;
 
-/* Adds the edits for a server: a comment with its place, `numa_node` unless the daemon binds it or
- * its memory is not bound strictly, and under `config` what `report` advises for its subject
- * `index` there, but not GOGC and SQL variables. A `numa_node` that the file has is replaced, one
- * in words of numactl only `afresh`. 0 or -ENOMEM. */
+/* Adds the edits for a server: a comment with its place, `numa_node` and `numa_cores` unless the
+ * daemon binds it or its memory is not bound strictly, and under `config` what `report` advises for
+ * its subject `index` there, but not GOGC and SQL variables. Those that the file has are replaced
+ * where the place is another one, in words of numactl only `afresh`. 0 or -ENOMEM. */
 int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index, bool afresh,
               SourceEditList *edits, TiupFilled *ret);
 

@@ -888,6 +888,19 @@ TEST(moved) {
         assert_moved(lose_node, "2-3", "8-15");
 }
 
+/* What a person chose stays, and is warned of, where the machine has it. */
+ONE_TEST(pinned, true) {
+        one->in->pinned = true;
+        one->in->in_force = node_set("1-2");
+        assert_placed(one, BASIS_KEPT, "1-2", "4-11", WARN_PACKAGES);
+        one->world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .nodes = node_set("3") };
+        one->in->in_force = node_set("3");
+        one->policy->place.avoid = node_set("3");
+        assert_placed(one, BASIS_KEPT, "3", "12-15", WARN_RESERVED_NAMED);
+        one->in->in_force = node_set("9");
+        assert_placed(one, BASIS_CHOSEN, "0", "0-3", WARN_MOVED);
+}
+
 /* With a count that is automatic any size is a possible one. */
 ONE_TEST(kept_with_auto_count, true) {
         give_count(one->policy, PLACE_COUNT_AUTO);
