@@ -606,6 +606,9 @@ int situation_load_servers(Situation *s) {
                 const PlanReportInstance *row = &s->report.instances[i];
                 const InstanceInfo *published = row->published;
                 const LimitState state = published ? published->memory_limit_state : LIMIT_NONE;
+                const uint64_t asked_limit_bytes =
+                        limit_wanted_bytes(&s->machine->topology, NULL, s->inputs, s->plan.choices,
+                                           s->plan.n_choices, i);
                 ServerInstance *server = &s->servers[i];
                 uint64_t limit_bytes;
                 int r;
@@ -613,8 +616,7 @@ int situation_load_servers(Situation *s) {
                 /* The limit of its control group by which the instance has taken its sizes, and of
                  * one that does not run, that which its policy sets. 0: none. */
                 if (o->n_members == 0)
-                        limit_bytes = limit_wanted_bytes(&s->machine->topology, NULL, s->inputs,
-                                                         s->plan.choices, s->plan.n_choices, i);
+                        limit_bytes = asked_limit_bytes;
                 else if (state == LIMIT_SET || state == LIMIT_LIFTED)
                         limit_bytes = published->memory_limit_bytes;
                 else if (state == LIMIT_NEXT_START) /* it has taken its sizes without */
@@ -628,6 +630,7 @@ int situation_load_servers(Situation *s) {
                         .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
                         .need_bytes = row->in->need_bytes,
                         .limit_bytes = limit_bytes,
+                        .asked_limit_bytes = asked_limit_bytes,
                 };
                 if (!s->runs)
                         continue;

@@ -488,6 +488,20 @@ static void append_numa(Text *text, const ProductTiup *tiup, const AdviceSubject
         append_comment_text(text, "    ", &line);
 }
 
+/* What `memory_limit` of its policy sets. The daemon lifts its own limit before that kills, and
+ * leaves another one alone. */
+static void append_limit(Text *text, const AdviceSubject *subject, bool daemon_binds) {
+        if (subject->asked_limit_bytes == 0 || !product_info(subject->product)->heavy)
+                return;
+        if (daemon_binds)
+                append_comment(text, "    ",
+                               "No resource_control.memory_limit: tidbnumad sets MemoryMax= of its "
+                               "unit, and lifts it before it kills.");
+        else
+                text_appendf(text, "    resource_control:\n      memory_limit: \"%" PRIu64 "M\"\n",
+                             subject->asked_limit_bytes / MIB);
+}
+
 /* The reason and, where TiUP has no key for it, how the value is written. */
 static void append_reason(Text *text, const char *indent, const AdviceReport *report,
                           const Advice *advice) {
@@ -600,6 +614,7 @@ int advice_render_tiup(const AdviceReport *report, const char *host, Text *text)
                         append_name(text, "    ", subject, "");
                         append_ports(text, tiup, subject);
                         append_numa(text, tiup, subject, report->daemon_binds);
+                        append_limit(text, subject, report->daemon_binds);
                         append_config(text, report, i);
                         append_others(text, "    ", report, i);
                 }

@@ -63,6 +63,7 @@ typedef struct ServerInstance {
         const char *device;  /* under its data directory, "nvme0n1"; NULL: not known */
         uint64_t need_bytes; /* resident now, or its limit; 0: not known */
         uint64_t limit_bytes;       /* of its control group, such as MemoryMax=; 0: none */
+        uint64_t asked_limit_bytes; /* by its policy, `memory_limit`; 0: none */
         uint32_t cpu_quota;         /* CPUQuota=, in percent of one CPU; 0: none, not known */
         ByHand by_hand;             /* it has only what that leaves of its place's CPUs */
         uint32_t gomaxprocs;        /* in its environment, or as it reports itself; 0: not known */

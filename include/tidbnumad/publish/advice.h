@@ -20,8 +20,9 @@ int advice_render_json(const AdviceReport *report, Text *text);
 
 /* YAML in the form of a TiUP topology (tiup-cluster 1.15 for `numa_cores`): tidb_servers,
  * tikv_servers, pd_servers, each entry with `host`, its ports where they are known, `numa_node`
- * and `numa_cores` where its policy binds strictly (as TiUP's numactl does), and `config`. What
- * TiUP has no key for is in comments. Always a mapping, {} when there is nothing. `text` is
+ * and `numa_cores` where its policy binds strictly (as TiUP's numactl does), `resource_control`
+ * where its policy has a memory limit, and `config`. What the daemon sets itself, and what TiUP has
+ * no key for, is in comments. Always a mapping, {} when there is nothing. `text` is
  * emptied first. 0 or -ENOMEM. */
 int advice_render_tiup(const AdviceReport *report, const char *host, Text *text);
 

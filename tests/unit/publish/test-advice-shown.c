@@ -494,6 +494,25 @@ FRAGMENT_TEST(bound_by_the_daemon) {
         assert_scalar(f, get(f, tidb, "config"), "performance.max-procs", "8", false);
 }
 
+/* `memory_limit` of its policy: by TiUP where no daemon sets it. */
+FRAGMENT_TEST(limited_by_tiup) {
+        f->example.subjects[EXAMPLE_TIKV].asked_limit_bytes = UINT64_C(14) << 30;
+        f->example.subjects[EXAMPLE_PD].asked_limit_bytes = UINT64_C(2) << 30;
+        advice_tiup_render(f, "10.0.1.1");
+        assert_scalar(f, get(f, entry(f, "tikv_servers", 0), "resource_control"), "memory_limit",
+                      "14336M", true);
+        assert_null(get(f, entry(f, "tidb_servers", 0), "resource_control"));
+        assert_null(get(f, entry(f, "pd_servers", 0), "resource_control"));
+}
+
+FRAGMENT_TEST(limited_by_the_daemon) {
+        f->example.subjects[EXAMPLE_TIKV].asked_limit_bytes = UINT64_C(14) << 30;
+        f->example.report.daemon_binds = true;
+        advice_tiup_render(f, "10.0.1.1");
+        assert_null(get(f, entry(f, "tikv_servers", 0), "resource_control"));
+        assert_comment(f, "# No resource_control.memory_limit: tidbnumad sets MemoryMax=");
+}
+
 /* R12: the entry's host is what TiUP has a server announce. */
 FRAGMENT_TEST(announced_address) {
         f->example.subjects[EXAMPLE_TIDB].card = "eth1";
