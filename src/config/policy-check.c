@@ -420,10 +420,12 @@ static const PolicyPlace *place_of(const PolicyPlace *places, const char *key) {
 }
 
 void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
-                          const Topology *topology, Diagnostics *warnings) {
+                          const PolicyMerge *merge, const Topology *topology,
+                          Diagnostics *warnings) {
         const PolicyPlace *devices = place_of(places, "host.reserve.devices"),
                           *cpus = place_of(places, "host.reserve.cpus");
         uint32_t most = 0; /* cores of the node that has most of them */
+        bool near = false; /* a policy, to these devices */
 
         for (size_t i = 0; topology && i < topology->n_nodes; i++) {
                 const CpuSet cores = topology_one_per_core(topology, &topology->nodes[i].cpus);
@@ -444,11 +446,14 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
                                    " cores, expected fewer than that: one core of the node remains "
                                    "for instances",
                                    reserve->cpus, most);
+        for (size_t i = 0; i < merge->n_drafts; i++)
+                near |= merge->drafts[i].policy.place.near == NEAR_NIC;
         if (devices->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC &&
-            reserve->cpus == 0)
+            reserve->cpus == 0 && !near)
                 diagnostics_add_at(warnings, devices->file, devices->at,
                                    "`host.reserve.devices` has no effect, because "
-                                   "`host.reserve.nodes` is not `nic`");
+                                   "`host.reserve.nodes` is not `nic`, and no policy has "
+                                   "`near: nic`");
 }
 
 /* --- two policies --- */

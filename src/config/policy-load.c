@@ -505,7 +505,7 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
                 else if (r == 0)
                         r = load_section(&l, &root, "", &set);
         }
-        policy_check_reserve(&set.host.reserve, places, topology, warnings);
+        policy_check_reserve(&set.host.reserve, places, &l.merge, topology, warnings);
         policy_check_irqs(&set, files, warnings);
         if (r == 0) {
                 /* A policy that is refused is no draft. */

@@ -9,7 +9,8 @@
 /* Warns of network cards that decide nothing, and of a number of CPUs that has no effect or exceeds
  * every node. With `topology` NULL the machine is not checked. */
 void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
-                          const Topology *topology, Diagnostics *warnings);
+                          const PolicyMerge *merge, const Topology *topology,
+                          Diagnostics *warnings);
 
 /* Warns of entries of `irq` that an earlier one shadows, and of `steer: reserved` without a
  * reserve.

@@ -193,9 +193,12 @@ TEST(reserve) {
                                             V "host: {reserve: {nodes: 0}}\n");
 
         assert_warnings(load, "etc/a.yaml:2:39: `host.reserve.devices` has no effect, because "
-                              "`host.reserve.nodes` is not `nic`");
+                              "`host.reserve.nodes` is not `nic`, and no policy has `near: nic`");
         assert_warned(V "host: {reserve: {nodes: nic, devices: eth0}}\n", NULL);
         assert_warned(V "host: {reserve: {devices: []}}\n", NULL);
+        assert_warned(V "host: {reserve: {devices: eth0}}\npolicies:\n"
+                        "- {name: a, match: {unit: a.service}, place: {near: nic}}\n",
+                      NULL);
 }
 
 /* Processes of the policy `b`, of which one listens on port 2. */
