@@ -79,7 +79,7 @@ static const Rule proc_rules[] = {
           0,
           { "cpuinfo", "meminfo", "zoneinfo", "stat", "version", "interrupts", "mounts", "swaps",
             "uptime", "loadavg" } },
-        { "net", 0, { "route" } },
+        { "net", 0, { "route", "ipv6_route" } },
         { "irq", 1, { "smp_affinity_list", "effective_affinity_list", "node" } },
         { "sys/kernel", 0, { "numa_balancing*" } },
         { "sys/vm", 0, { "swappiness", "zone_reclaim_mode", "nr_hugepages", "min_free_kbytes" } },
