@@ -371,11 +371,16 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
                         if (is_kept(fleet, server, place) && !fleet->daemon_binds &&
                             !id_set_is_empty(&cores))
                                 place->cpus = cores;
-                        subjects[k] = (ServerInstance){ .identity = imagined->identity,
-                                                        .policy = imagined->policy,
-                                                        .limit_bytes = server->memory_limit,
-                                                        .cpu_quota = server->cpu_quota,
-                                                        .device = imagined->storage };
+                        subjects[k] = (ServerInstance){
+                                .identity = imagined->identity,
+                                .policy = imagined->policy,
+                                .limit_bytes = server->memory_limit,
+                                .cpu_quota = server->cpu_quota,
+                                .device = imagined->storage,
+                                .disk_bytes = imagined->disks.n_devices > 0
+                                                      ? imagined->disks.devices[0].size_bytes
+                                                      : 0
+                        };
                 }
                 r = advice_build(&(AdviceInput){ .topology = &class->machine.topology,
                                                  .instances = subjects,

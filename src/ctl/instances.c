@@ -192,6 +192,7 @@ int host_instance_set_disk(HostInstance *imagined, const Device *disk) {
         if (disk->node >= 0 && disk->node < (int32_t)NODE_SET_MAX)
                 id_set_add(&imagined->storage_nodes, (uint32_t)disk->node);
         copy.kind = disk->kind;
+        copy.size_bytes = disk->size_bytes;
         copy.name = strdup(disk->name);
         imagined->storage = strdup(disk->name);
         if (!copy.name || !imagined->storage)

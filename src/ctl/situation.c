@@ -628,6 +628,7 @@ int situation_load_servers(Situation *s) {
                         .identity = o->identity,
                         .policy = o->policy,
                         .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
+                        .disk_bytes = o->disks.n_devices > 0 ? o->disks.devices[0].size_bytes : 0,
                         .need_bytes = row->in->need_bytes,
                         .limit_bytes = limit_bytes,
                         .asked_limit_bytes = asked_limit_bytes,

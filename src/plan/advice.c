@@ -197,6 +197,20 @@ static bool give_disk_rate(const AdviceScope *scope, _unused_ Advice *advice) {
         return scope->subject->n_device_sharers > 0;
 }
 
+/* What each of the stores on its disk takes for its own. */
+static bool give_capacity(const AdviceScope *scope, Advice *advice) {
+        const AdviceSubject *subject = scope->subject;
+        size_t n = 1;
+
+        for (size_t i = 0; i < subject->n_device_sharers; i++) {
+                const Product other = scope->report->subjects[subject->device_sharers[i]].product;
+
+                n += other == PRODUCT_TIKV || other == PRODUCT_TIFLASH;
+        }
+        advice->value = advice_whole_mib(subject->disk_bytes / n);
+        return n > 1 && advice->value > 0;
+}
+
 /* TiFlash gets a number of bytes: a fraction would be one of the host (Settings.h, from 6.6 on). */
 static bool give_memory_part(const AdviceScope *scope, Advice *advice) {
         const uint64_t bytes = scope->subject->memory_share_bytes,
@@ -367,6 +381,11 @@ static const AdviceRow advice_rules[] = {
           "bandwidth for them. 200MB fitted a host with 16 CPUs; raise it if writes stall or the "
           "device is faster.",
           200 * ADVICE_MIB, true },
+        { PRODUCT_TIKV, ADVICE_DISK_RATE, "raftstore.capacity", IN_CONFIG, ADVICE_BYTES,
+          HOLDS_RESTART, give_capacity,
+          "Its part of the device {device}, which also serves {device_sharers}: without it each "
+          "tells PD that all of the disk is its own. Less where its file system is smaller.",
+          0, true },
         { PRODUCT_TIKV, ADVICE_BLOCK_CACHE, "storage.block-cache.capacity", IN_CONFIG, ADVICE_BYTES,
           HOLDS_ONLINE, give_memory_part,
           "45 % of {memory_part}. TiKV's default uses the memory of the host, not of the nodes.", 0,

@@ -28,7 +28,7 @@ typedef struct Rule {
         "class", "numa_node", "local_cpulist", "driver", "speed", "operstate", "ifindex",          \
                 "address", "master", "hidden", "dev", "level", "name", "uuid", "partition",        \
                 "backing_file", "physfn", "device", "xps_cpus", "rps_cpus", "lower_*",             \
-                "subsystem", "sd[a-z]*", "vd[a-z]*", "nvme*", "dm-*", "md*", "[0-9]*"
+                "subsystem", "size", "sd[a-z]*", "vd[a-z]*", "nvme*", "dm-*", "md*", "[0-9]*"
 
 static const Rule sys_rules[] = {
         { "devices/system/cpu",

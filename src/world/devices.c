@@ -104,6 +104,7 @@ int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
         _cleanup_(device_done) Device device = { .kind = DEVICE_DISK, .node = DEVICE_NODE_UNKNOWN };
         char subsystem[PATH_MAX];
         Controllers c = { .sysroot = sysroot, .path = subsystem, .device = &device };
+        uint64_t n_sectors = 0; /* of 512 bytes, whatever the disk's own are */
         int r;
 
         if (strlen(path) >= PATH_MAX)
@@ -127,6 +128,8 @@ int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
                 r = device_set_attachment(sysroot, path, &device);
         if (r == -ENOMEM)
                 return r;
+        (void)path_read_u64(sysroot->sys_fd, UINT64_MAX / 512, &n_sectors, "%s/size", path);
+        device.size_bytes = n_sectors * 512;
         *ret = TAKE_STRUCT(device);
         return 0;
 }

@@ -299,6 +299,8 @@ void device_note_render(const Device *device, Text *text) {
         note_append_value(text, "driver", device->driver);
         if (device->speed_mbps > 0)
                 text_appendf(text, " speed=%" PRIu32, device->speed_mbps);
+        if (device->size_bytes > 0)
+                text_appendf(text, " size=%" PRIu64, device->size_bytes);
         note_append_value(text, "master", device->master);
         if (device->nvme)
                 text_append(text, " nvme");
@@ -359,7 +361,8 @@ int device_note_parse(const char *text, Device *ret) {
                         if (parse_u64(value, &number) < 0 || number > UINT32_MAX)
                                 return -EBADMSG;
                         device.speed_mbps = (uint32_t)number;
-                }
+                } else if (strcmp(word, "size") == 0 && parse_u64(value, &device.size_bytes) < 0)
+                        return -EBADMSG;
         }
         if (r < 0)
                 return r;

@@ -61,6 +61,7 @@ typedef struct ServerInstance {
                 *policy;     /* its match.exe gives the product where `exe` does not; may be NULL */
         int32_t pid;         /* of its oldest process; 0: it does not run */
         const char *device;  /* under its data directory, "nvme0n1"; NULL: not known */
+        uint64_t disk_bytes; /* of that; 0: not known */
         uint64_t need_bytes; /* resident now, or its limit; 0: not known */
         uint64_t limit_bytes;       /* of its control group, such as MemoryMax=; 0: none */
         uint64_t asked_limit_bytes; /* by its policy, `memory_limit`; 0: none */

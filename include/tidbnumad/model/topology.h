@@ -134,6 +134,7 @@ typedef struct Device {
         char *master;        /* of a member of a bond or team: its name; NULL: none; owned */
         int32_t node;        /* DEVICE_NODE_UNKNOWN: not reported by the firmware (-1 in sysfs) */
         uint32_t speed_mbps; /* of a network card with a link; 0: not known */
+        uint64_t size_bytes; /* of a disk; 0: not known */
         bool nvme;
         bool default_route;    /* the host's default route uses this device or its master */
         bool virtual_function; /* of another card (SR-IOV) */

@@ -26,7 +26,8 @@
  * - A6 tikv storage.scheduler-worker-pool-size: 2 for N <= 8 on shared CPUs; else TiKV's own
  * - A7 tikv rocksdb.max-background-jobs: 3, rocksdb.max-sub-compactions: 1, likewise
  * - A8 tikv rocksdb.rate-bytes-per-sec: 200 MiB/s, where another instance's data is on the same
- *   device. Not gc.max-write-bytes-per-sec: it does nothing with the compaction filter, since 5.0
+ *   device; raftstore.capacity: the disk divided by the TiKV and TiFlash on it. Not
+ *   gc.max-write-bytes-per-sec: it does nothing with the compaction filter, since 5.0
  * - A9 tikv storage.block-cache.capacity: 45 % of M, at least 1 MiB
  * - A10 haproxy nbthread: the CPUs bound, at most 64; maxconn: 20000, less where they would take
  * more than a tenth of its nodes' memory. No cpu-map: its threads would have chosen fewer CPUs
@@ -40,7 +41,7 @@
  * replicas of a region on one host
  * - A14 tiflash max_memory_usage_for_all_queries: 80 % of M
  * - A15 tikv backup.num-threads: half of N, at least 1 and at most 8 as TiKV's own, where it
- * started before it was bound
+ * started before it was bound. Not import.num-threads: 8, whatever the CPUs
  * - R12 where the policies name several network cards: the address of the card of its own node
  *
  * Where a server was asked for its settings, what it has so already is left out, and of what only
@@ -61,8 +62,8 @@
  * - A6 src/storage/config.rs: 8 from 16 CPUs on, else 1 to 4; 50 to 75 % busy:
  *   tune-tikv-thread-performance
  * - A7 src/config/mod.rs, get_background_jobs_limits(): 2 to 9 jobs, up to 3 parts
- * - A8 tikv-configuration-file, rocksdb.rate-bytes-per-sec; garbage-collection-configuration: GC in
- *   the compaction filter, from 5.0
+ * - A8 tikv-configuration-file, rocksdb.rate-bytes-per-sec; hybrid-deployment-topology,
+ *   raftstore.capacity; garbage-collection-configuration: GC in the compaction filter, from 5.0
  * - A9 src/config/mod.rs, BLOCK_CACHE_RATE
  * - A10 HAProxy's configuration manual (2.4), nbthread and numa-cpu-mapping, and its management
  *   guide; the 2000: a case from the field
@@ -70,7 +71,7 @@
  * - A12 components/batch-system/src/config.rs: 2; 3: the EPYC case
  * - A13 schedule-replicas-by-topology-labels
  * - A14 tiflash-configuration, max_memory_usage_for_all_queries: from 6.6
- * - A15 src/config/mod.rs, BackupConfig
+ * - A15 src/config/mod.rs, BackupConfig; components/sst_importer/src/config.rs
  *
  * What depends on M is left out where M is 0 (a machine description without memory). What is not
  * known gets no advice, and so does what has no nodes. */

@@ -445,6 +445,27 @@ HOST_TEST(disk_rate, 4, 4, 16 * GIB) {
         }
 }
 
+/* The disk divided by the stores on it; PD is none. */
+HOST_TEST(capacity, 4, 4, 16 * GIB) {
+        static const char *const names[] = { "a", "b", "c", "d" };
+        static const char *const exes[] = { "tikv-server", "tiflash", "pd-server", "tikv-server" };
+
+        for (size_t i = 0; i < ELEMENTSOF(exes); i++) {
+                ServerInstance *store = host_add(host, names[i], exes[i], "0");
+
+                store->device = i < 3 ? "nvme0n1" : "nvme1n1";
+                store->disk_bytes = 1000 * GIB + 512;
+        }
+        host_advise(host);
+        host_assert(host, "a", "raftstore.capacity", 500 * GIB);
+        for (size_t i = 1; i < ELEMENTSOF(exes); i++)
+                assert_null(host_find(host, names[i], "raftstore.capacity"));
+        advice_report_done(&host->report);
+        host->instances[0].disk_bytes = 0;
+        host_advise(host);
+        assert_null(host_find(host, "a", "raftstore.capacity"));
+}
+
 /* An instance that is not placed writes to its disk all the same. */
 HOST_TEST(disk_rate_with_one_not_placed, 1, 4, 16 * GIB) {
         host_add(host, "a", "tikv-server", "0")->device = "sda";

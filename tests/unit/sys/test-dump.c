@@ -47,6 +47,7 @@ PAIR_TEST(machine) {
         fake_write(&p->from, "sys/devices/pci0000:00/0000:00:01.0/numa_node", "1\n");
         fake_write(&p->from, "sys/devices/pci0000:00/0000:00:01.0/rom", "slow to read");
         fake_link(&p->from, "sys/class/net/eth0", "../../devices/x/net/eth0");
+        fake_write(&p->from, "sys/devices/pci0000:00/block/sda/size", "2048\n");
         fake_write(&p->from, "proc/net/ipv6_route", "00\n");
         fake_write(&p->from, "proc/interrupts", "CPU0\n");
         fake_write(&p->from, "proc/irq/33/smp_affinity_list", "0-3\n");
@@ -58,6 +59,7 @@ PAIR_TEST(machine) {
         assert_string_equal(copied(p, "sys/devices/system/cpu/cpu0/topology/core_id"), "7");
         assert_string_equal(copied(p, "sys/devices/pci0000:00/0000:00:01.0/numa_node"), "1");
         assert_string_equal(copied(p, "sys/class/net/eth0"), "../../devices/x/net/eth0");
+        assert_string_equal(copied(p, "sys/devices/pci0000:00/block/sda/size"), "2048");
         assert_string_equal(copied(p, "proc/net/ipv6_route"), "00");
         assert_string_equal(copied(p, "proc/interrupts"), "CPU0");
         assert_string_equal(copied(p, "proc/irq/33/smp_affinity_list"), "0-3");

@@ -180,6 +180,7 @@ FAKE_TEST(disks) {
         fake_device_file(tree, "pci0000:3a/0000:3b:00.0", "numa_node", "3\n");
         fake_device_link(tree, "pci0000:3a/0000:3b:00.0", "driver", "../../bus/pci/drivers/nvme");
         fake_block(tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1", "259:0\n");
+        fake_device_file(tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1", "size", "2048\n");
         fake_block(tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1/nvme10n1p1", "259:1\n");
         fake_device_file(tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1/nvme10n1p1",
                          "partition", "1\n");
@@ -192,7 +193,7 @@ FAKE_TEST(disks) {
         /* A dump may lack the file that marks a partition. */
         fake_block(tree, "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda/sda1",
                    "8:1\n");
-        assert_devices(tree, "disk nvme10n1 node=3 pci=0000:3b:00.0 driver=nvme nvme\n"
+        assert_devices(tree, "disk nvme10n1 node=3 pci=0000:3b:00.0 driver=nvme size=1048576 nvme\n"
                              "disk sda pci=0000:00:1f.2\n"
                              "disk vda node=0 pci=0000:00:05.0 driver=virtio_blk\n");
 }

@@ -37,14 +37,14 @@ static const Dump dumps[] = {
                 "net eth0 node=0 pci=0000:02:00.0 driver=igb speed=1000\n"
                 "net eth1 node=0 pci=0000:02:00.3 driver=igb\n"
                 "net ib0 node=1 pci=0000:82:00.0 driver=mlx4_core\n"
-                "disk nvme0n1 node=0 pci=0000:00:02.0 driver=nvme nvme\n"
-                "disk pmem0.1 node=0 driver=nd_pmem\n"
-                "disk pmem0.2s node=0 driver=nd_pmem\n"
-                "disk pmem0.3 node=0 driver=nd_pmem\n"
-                "disk pmem1 node=1 driver=nd_pmem\n"
-                "disk pmem1.1s node=1 driver=nd_pmem\n"
-                "disk pmem1.2 node=1 driver=nd_pmem\n"
-                "disk sda node=0 pci=0000:00:1f.2 driver=sd\n",
+                "disk nvme0n1 node=0 pci=0000:00:02.0 driver=nvme size=400088457216 nvme\n"
+                "disk pmem0.1 node=0 driver=nd_pmem size=107808292864\n"
+                "disk pmem0.2s node=0 driver=nd_pmem size=109413736448\n"
+                "disk pmem0.3 node=0 driver=nd_pmem size=483183820800\n"
+                "disk pmem1 node=1 driver=nd_pmem size=64424509440\n"
+                "disk pmem1.1s node=1 driver=nd_pmem size=64360574976\n"
+                "disk pmem1.2 node=1 driver=nd_pmem size=63415779328\n"
+                "disk sda node=0 pci=0000:00:1f.2 driver=sd size=250059350016\n",
         },
         {
                 "40intel64-2g2n4c+pcilocality",
@@ -57,7 +57,7 @@ static const Dump dumps[] = {
                 "net eth2 pci=0000:03:00.0 driver=bnx2\n"
                 "net eth3 pci=0000:03:00.1 driver=bnx2\n"
                 "net ib0 node=2 pci=0000:43:00.0 driver=ib_qib\n"
-                "disk sda pci=0000:01:00.0 driver=sd\n",
+                "disk sda pci=0000:01:00.0 driver=sd size=1798651772928\n",
         },
         {
                 "48amd64-4pa2n6c-sparse",
