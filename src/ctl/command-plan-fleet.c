@@ -303,8 +303,48 @@ static int plan_host(const Fleet *fleet, FleetHost *host) {
         return situation_plan(&host->situation);
 }
 
-static bool is_kept(const Fleet *fleet, const TiupServer *server, const Placement *place) {
-        return !fleet->args->afresh && id_set_equal(&server->nodes, &place->nodes);
+/* Into the topology: the nodes of the host's servers, and their sizes there. */
+static int fill_host(Fleet *fleet, const FleetHost *host) {
+        const size_t n = host->situation.instances.n_instances;
+        _cleanup_free_ ServerInstance *subjects = calloc(n + 1, sizeof(*subjects));
+        _cleanup_advice_report_ AdviceReport report = { 0 };
+        int r;
+
+        if (!subjects)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                const HostInstance *imagined = &host->situation.instances.instances[i];
+                const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
+                const Device *disk = imagined->disks.n_devices > 0 ? imagined->disks.devices : NULL;
+                Placement *place = &host->situation.plan.choices[i].placement;
+                const CpuSet cores = id_set_and(&place->cpus, &server->cores);
+
+                /* `numa_cores` counts with its `numa_node`. */
+                if (!fleet->args->afresh && !fleet->daemon_binds && !id_set_is_empty(&cores) &&
+                    id_set_equal(&server->nodes, &place->nodes))
+                        place->cpus = cores;
+                subjects[i] = (ServerInstance){ .identity = imagined->identity,
+                                                .policy = imagined->policy,
+                                                .limit_bytes = server->memory_limit,
+                                                .cpu_quota = server->cpu_quota,
+                                                .device = imagined->storage,
+                                                .disk_bytes = disk ? disk->size_bytes : 0 };
+        }
+        r = advice_build(&(AdviceInput){ .topology = &host->class->machine.topology,
+                                         .instances = subjects,
+                                         .n_instances = n,
+                                         .plan = &host->situation.plan,
+                                         .daemon_binds = fleet->daemon_binds },
+                         &report);
+        for (size_t i = 0; i < n && r >= 0; i++) {
+                TiupFilled filled = { 0 };
+
+                r = tiup_fill(&fleet->topology.servers[host->imagined_from[i]], &report, i,
+                              fleet->args->afresh, &fleet->edits, &filled);
+                fleet->n_kept += filled.n_kept;
+                fleet->n_unfilled += filled.skipped;
+        }
+        return r;
 }
 
 /* One after the other: an archive is unpacked, and its descriptors are open, only meanwhile. */
@@ -347,55 +387,12 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
                 fleet->args->policy_is_set && class->policies.set.mode == ENFORCEMENT_ENFORCE;
         for (size_t i = 0; i < fleet->n_hosts && r >= 0; i++) {
                 FleetHost *host = &fleet->hosts[i];
-                _cleanup_free_ ServerInstance *subjects = NULL;
-                _cleanup_advice_report_ AdviceReport report = { 0 };
-                size_t n;
 
                 if (host->class != class)
                         continue;
                 r = plan_host(fleet, host);
-                if (r < 0)
-                        break;
-                /* The sizes. */
-                n = host->situation.instances.n_instances;
-                subjects = calloc(n + 1, sizeof(*subjects));
-                if (!subjects)
-                        return -ENOMEM;
-                for (size_t k = 0; k < n; k++) {
-                        const HostInstance *imagined = &host->situation.instances.instances[k];
-                        const TiupServer *server = &servers[host->imagined_from[k]];
-                        Placement *place = &host->situation.plan.choices[k].placement;
-                        const CpuSet cores = id_set_and(&place->cpus, &server->cores);
-
-                        /* `numa_cores` counts with its `numa_node`. */
-                        if (is_kept(fleet, server, place) && !fleet->daemon_binds &&
-                            !id_set_is_empty(&cores))
-                                place->cpus = cores;
-                        subjects[k] = (ServerInstance){
-                                .identity = imagined->identity,
-                                .policy = imagined->policy,
-                                .limit_bytes = server->memory_limit,
-                                .cpu_quota = server->cpu_quota,
-                                .device = imagined->storage,
-                                .disk_bytes = imagined->disks.n_devices > 0
-                                                      ? imagined->disks.devices[0].size_bytes
-                                                      : 0
-                        };
-                }
-                r = advice_build(&(AdviceInput){ .topology = &class->machine.topology,
-                                                 .instances = subjects,
-                                                 .n_instances = n,
-                                                 .plan = &host->situation.plan,
-                                                 .daemon_binds = fleet->daemon_binds },
-                                 &report);
-                for (size_t k = 0; k < n && r >= 0; k++) {
-                        TiupFilled filled = { 0 };
-
-                        r = tiup_fill(&servers[host->imagined_from[k]], &report, k,
-                                      fleet->args->afresh, &fleet->edits, &filled);
-                        fleet->n_kept += filled.n_kept;
-                        fleet->n_unfilled += filled.skipped;
-                }
+                if (r >= 0)
+                        r = fill_host(fleet, host);
         }
         sysroot_close(&class->machine.sysroot);
         return r;
