@@ -105,18 +105,25 @@ static int balance_on_answer(_unused_ sd_event_source *source, int fd, _unused_ 
                 return 0;
         }
         if (b->sent_usec != 0 && !irqbalance_setup_equal(&b->setup, &setup)) {
+                const bool has_cpus = id_set_is_subset(&b->setup.banned_cpus, &setup.banned_cpus);
+
                 /* An old version keeps only the beginning of a long list. */
                 for (size_t i = 0; i < b->setup.n_banned_irqs; i++)
                         n_kept += irqbalance_setup_has(&setup, b->setup.banned_irqs[i]);
-                if (!b->logged_not_kept)
+                if (!b->logged_not_kept && has_cpus && n_kept == b->setup.n_banned_irqs)
+                        journal_log(
+                                &irq->host->journal, LOG_WARNING, NULL,
+                                "something else has added bans at irqbalance (process %d); they "
+                                "are removed. To keep them, set them in its environment or "
+                                "arguments",
+                                b->id.pid);
+                else if (!b->logged_not_kept)
                         journal_log(&irq->host->journal, LOG_WARNING, NULL,
                                     "irqbalance (process %d) accepted %zu of %zu interrupts that "
                                     "it must leave alone%s: its version accepts no longer list, or "
                                     "something else changed its settings. It may move the others",
                                     b->id.pid, n_kept, b->setup.n_banned_irqs,
-                                    id_set_equal(&setup.banned_cpus, &b->setup.banned_cpus)
-                                            ? ""
-                                            : ", and not these CPUs");
+                                    has_cpus ? "" : ", and not these CPUs");
                 b->logged_not_kept = true;
         }
         irqbalance_setup_done(&b->setup);

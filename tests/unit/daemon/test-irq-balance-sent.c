@@ -54,6 +54,20 @@ HOST_TEST(others_change_it) {
         assert_reported(h, "7", "NONE"); /* and not what they have set */
 }
 
+/* It keeps all that it was sent, and has more. */
+HOST_TEST(others_add_to_it) {
+        meet(h, NONE);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
+        now_usec += 60 * SECOND;
+        meet(h, "SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 CLASS 0 "
+                "IRQ 30 LOAD 0 DIFF 0 CLASS 0 BANNED 0000007c");
+        assert_int_equal(n_logged(h, "something else has added bans"), 1);
+        assert_int_equal(n_logged(h, "accepted"), 0);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
+}
+
 /* One that works in long rounds shows the former settings for as long. */
 HOST_TEST(slow_rounds) {
         meet(h, "SLEEP 60 BANNED 00000000");
