@@ -137,7 +137,7 @@ int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
 }
 
 static int foreach_pid_below(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata,
-                             unsigned depth) {
+                             unsigned depth, unsigned *n_groups) {
         _cleanup_closedir_ DIR *dir = NULL;
         _cleanup_free_ char *text = NULL;
         const struct dirent *entry;
@@ -160,7 +160,8 @@ static int foreach_pid_below(int cgroup_fd, int (*callback)(pid_t, void *), void
         dir = dir_from_fd(path_open(cgroup_fd, O_RDONLY | O_DIRECTORY, "."));
         if (!dir)
                 return proc_error(-errno);
-        while (depth < OTHERS_GROUP_DEPTH_MAX && (entry = readdir(dir))) {
+        while (depth < OTHERS_GROUP_DEPTH_MAX && *n_groups < OTHERS_GROUPS_MAX &&
+               (entry = readdir(dir))) {
                 _cleanup_close_ int child = -EBADF;
 
                 if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
@@ -169,7 +170,8 @@ static int foreach_pid_below(int cgroup_fd, int (*callback)(pid_t, void *), void
                                   entry->d_name);
                 if (child < 0)
                         continue; /* removed meanwhile */
-                r = foreach_pid_below(child, callback, userdata, depth + 1);
+                ++*n_groups;
+                r = foreach_pid_below(child, callback, userdata, depth + 1, n_groups);
                 if (r < 0 && r != -ESRCH)
                         return r;
         }
@@ -177,7 +179,9 @@ static int foreach_pid_below(int cgroup_fd, int (*callback)(pid_t, void *), void
 }
 
 int cgroup_foreach_pid(int cgroup_fd, int (*callback)(pid_t pid, void *userdata), void *userdata) {
-        return foreach_pid_below(cgroup_fd, callback, userdata, 0);
+        unsigned n_groups = 0;
+
+        return foreach_pid_below(cgroup_fd, callback, userdata, 0, &n_groups);
 }
 
 typedef struct Kind {

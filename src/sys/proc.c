@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"
@@ -351,10 +352,20 @@ int proc_cgroup_parse(const char *text, char **ret) {
 }
 
 int proc_cgroup_read(const ProcHandle *handle, char **ret) {
-        char text[PATH_MAX * 2];
+        char text[PATH_MAX * 2], *end;
         int r = read_task_file(handle, 0, "cgroup", text, sizeof(text));
 
-        return r < 0 ? r : proc_cgroup_parse(text, ret);
+        if (r >= 0)
+                r = proc_cgroup_parse(text, ret);
+        if (r < 0)
+                return r;
+        /* From there the group is searched for that has a cpuset, step by step upwards. */
+        end = *ret;
+        for (unsigned i = 0; end && i < OTHERS_GROUP_DEPTH_MAX; i++)
+                end = strchr(end + 1, '/');
+        if (end)
+                *end = '\0';
+        return 0;
 }
 
 int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char **ret) {

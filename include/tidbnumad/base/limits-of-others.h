@@ -59,6 +59,10 @@ enum {
         HUGE_MAPPINGS_MAX = 32,
 
         /* Control groups below one another: deeper than any manager nests them. What is deeper
-         * counts as not read. */
+         * counts as not read, and a process that is deeper counts as in the group of that depth. */
         OTHERS_GROUP_DEPTH_MAX = 16,
+
+        /* Control groups below that of an instance, some 15 us each: who may make groups there can
+         * make any number. The others count as not read. */
+        OTHERS_GROUPS_MAX = 256,
 };

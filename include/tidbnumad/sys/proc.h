@@ -116,7 +116,8 @@ int proc_cgroup_path_parse(const char *text, const char *controller, char **ret)
 int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char **ret);
 
 /* The same of the hierarchy in which systemd has its units: the unified one, else its own (v1 and
- * hybrid). */
+ * hybrid). Of a process that is deeper than OTHERS_GROUP_DEPTH_MAX groups it reads the group of
+ * that depth. */
 int proc_cgroup_parse(const char *text, char **ret);
 int proc_cgroup_read(const ProcHandle *handle, char **ret);
 

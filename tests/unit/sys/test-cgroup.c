@@ -4,6 +4,7 @@
 #include "../../support/fake-tree.h"
 #include "../../support/test.h"
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/sys/cgroup.h"
 
 /* Linux 6.1, two nodes. */
@@ -300,6 +301,42 @@ FAKE_TEST(pids_of_a_deep_tree) {
         fd = open_group(tree, "/a");
         assert_int_equal(cgroup_foreach_pid(fd, note_pid, &pids), 0);
         assert_int_equal(pids.n, 17);
+}
+
+static int count_pid(_unused_ pid_t pid, void *userdata) {
+        ++*(unsigned *)userdata;
+        return 0;
+}
+
+/* Nor does one with groups without number take the loop's time. */
+FAKE_TEST(pids_of_a_wide_tree) {
+        _cleanup_close_ int fd = -EBADF;
+        unsigned n = 0;
+
+        fake_write(tree, "sys/fs/cgroup/a/cgroup.procs", "1\n");
+        for (int i = 0; i < OTHERS_GROUPS_MAX; i++) {
+                fake_write(tree, fmt("sys/fs/cgroup/a/%d/cgroup.procs", i), "2\n");
+                fake_write(tree, fmt("sys/fs/cgroup/a/%d/b/cgroup.procs", i), "3\n");
+        }
+        fd = open_group(tree, "/a");
+        assert_int_equal(cgroup_foreach_pid(fd, count_pid, &n), 0);
+        assert_int_equal(n, 1 + OTHERS_GROUPS_MAX);
+}
+
+FAKE_TEST(process_in_a_deep_tree) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_free_ char *found = NULL;
+        char path[300] = "", expected[300] = "";
+
+        for (int i = 1; i <= 30; i++) {
+                strcat(path, "/a");
+                if (i <= OTHERS_GROUP_DEPTH_MAX)
+                        strcat(expected, "/a");
+        }
+        fake_process(tree, 50, 1, "/srv/a", path, "0");
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
+        assert_int_equal(proc_cgroup_read(&handle, &found), 0);
+        assert_string_equal(found, expected);
 }
 
 static void assert_widened(int fd, const char *mems, int result, const char *present) {
