@@ -631,6 +631,7 @@ int situation_load_servers(Situation *s) {
                         .disk_bytes = o->disks.n_devices > 0 ? o->disks.devices[0].size_bytes : 0,
                         .need_bytes = row->in->need_bytes,
                         .limit_bytes = limit_bytes,
+                        .cpu_quota = o->cpu_quota,
                         .asked_limit_bytes = asked_limit_bytes,
                 };
                 if (!s->runs)

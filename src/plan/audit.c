@@ -751,7 +751,8 @@ static void audit_reserved_cpus(Audit *a, const AuditInstance *i) {
 
 static void audit_gomaxprocs(Audit *a, const AuditInstance *i) {
         const CpuSet left = by_hand_left(&i->by_hand, &i->cpus);
-        const uint32_t n = id_set_count(&left);
+        const uint32_t n_left = id_set_count(&left), quota = (i->cpu_quota + 99) / 100;
+        const uint32_t n = quota > 0 && quota < n_left ? quota : n_left;
         char *remedy;
 
         if (n == 0 || (i->gomaxprocs == 0 && i->go == GO_UNKNOWN))

@@ -322,6 +322,19 @@ int cgroup_limit_read(int cgroup_fd, uint64_t *ret) {
         return r < 0 ? r : 1;
 }
 
+uint32_t cgroup_cpu_quota_read(int cgroup_fd) {
+        uint64_t quota = 0, period = 1;
+        char text[64];
+
+        if (path_read(cgroup_fd, text, sizeof(text), "cpu.max") >= 0) {
+                if (sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) != 2)
+                        return 0; /* "max 100000" */
+        } else if (path_read_u64(cgroup_fd, UINT64_MAX, &quota, "cpu.cfs_quota_us") < 0 || /* -1 */
+                   path_read_u64(cgroup_fd, UINT64_MAX, &period, "cpu.cfs_period_us") < 0)
+                return 0;
+        return period > 0 && quota < UINT32_MAX ? (uint32_t)(quota * 100 / period) : 0;
+}
+
 int cgroup_memory_read(int cgroup_fd, CgroupMemory *ret) {
         CgroupMemory m = { .brake_bytes = UINT64_MAX };
         _cleanup_free_ char *stat = NULL;

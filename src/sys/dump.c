@@ -71,7 +71,8 @@ static const Rule sys_rules[] = {
           12,
           { "cgroup.procs", "cgroup.controllers", "cgroup.subtree_control", "cgroup.type",
             "cpuset.*cpus*", "cpuset.*mems*", "memory.max", "memory.numa_stat",
-            "memory.limit_in_bytes", "cpu.pressure", "memory.pressure", "tasks" } },
+            "memory.limit_in_bytes", "cpu.max", "cpu.cfs_*", "cpu.pressure", "memory.pressure",
+            "tasks" } },
 };
 
 static const Rule proc_rules[] = {

@@ -589,6 +589,25 @@ int host_instances_find(const Sysroot *sysroot, const PolicySet *policies, HostI
 
 /* --- what the kernel shows --- */
 
+/* 0: none, or not known. */
+static uint32_t members_read_cpu_quota(const Members *m) {
+        _cleanup_close_ int root_fd = -EBADF, fd = -EBADF;
+        _cleanup_free_ char *path = NULL;
+        int r = m->n > 0 ? 0 : -ESRCH;
+
+        if (r == 0 && cgroup_version(m->sysroot) != CGROUP_V1) {
+                path = members_group_path(m);
+                r = path ? cgroup_open(m->sysroot, path, &fd) : -ENOMEM;
+        } else if (r == 0) {
+                r = proc_cgroup_path_read(m->list[0].handle, "cpu", &path);
+                if (r >= 0)
+                        r = cgroup1_open(m->sysroot, "cpu", &root_fd);
+                if (r >= 0)
+                        r = cgroup_open_below(root_fd, path, &fd);
+        }
+        return r < 0 ? 0 : cgroup_cpu_quota_read(fd);
+}
+
 static int instance_read_facts(const Sysroot *sysroot, const Topology *topology,
                                const HugePools *pools, HostInstance *o) {
         const Members members = facts_members(&o->facts, sysroot), *m = &members;
@@ -624,6 +643,8 @@ static int instance_read_facts(const Sysroot *sysroot, const Topology *topology,
                 return r;
         o->memory_known = r >= 0;
         o->shared = r == -EBUSY;
+        if (!o->shared)
+                o->cpu_quota = members_read_cpu_quota(m);
         for (size_t p = 0; p < members_n_asked(m) && !o->memory_policy; p++) {
                 char policy[256];
 

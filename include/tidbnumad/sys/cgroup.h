@@ -93,6 +93,9 @@ int cgroup_memory_stat_parse(const char *text, CgroupMemory *ret);
 /* The first of these fields alone. 0: of v2; 1: of v1; -ENOENT: no such file, as in the root. */
 int cgroup_limit_read(int cgroup_fd, uint64_t *ret);
 
+/* CPUQuota= in percent of one CPU: cpu.max, of v1 cpu.cfs_quota_us. 0: none, or not known. */
+uint32_t cgroup_cpu_quota_read(int cgroup_fd);
+
 /* -EOPNOTSUPP: the memory controller is not enabled for the group, or it is the root. */
 int cgroup_memory_read(int cgroup_fd, CgroupMemory *ret);
 

@@ -160,6 +160,7 @@ typedef struct HostInstance {
         CpuSet thread_cpus;  /* that its threads may use, all together; empty: not known */
         NodeSet mems;        /* that its group allows it; empty: not known */
         bool shared;         /* unrelated processes are in its unit */
+        uint32_t cpu_quota;  /* CPUQuota= of its unit, in percent of one CPU; 0: none, not known */
         char *memory_policy; /* the first that one of its processes has set; NULL: none is seen;
                               * owned */
 

@@ -197,6 +197,14 @@ WORLD_TEST(memory_that_was_charged_elsewhere) {
         assert_false(w->list.instances[0].memory_known);
 }
 
+WORLD_TEST(quota) {
+        service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
+        fake_write(&w->tree, UNIT "cgroup.procs", "10\n");
+        fake_write(&w->tree, UNIT "cpu.max", "400000 100000\n");
+        load(w);
+        assert_int_equal(w->list.instances[0].cpu_quota, 400);
+}
+
 static void assert_limit(World *w, const char *own, const char *above, uint64_t expected) {
         fake_write(&w->tree, UNIT "memory.max", own);
         fake_write(&w->tree, "sys/fs/cgroup/system.slice/memory.max", above);

@@ -608,11 +608,12 @@ WORLD_TEST(go_that_counts_rightly_is_no_finding) {
         static const struct {
                 GoCount go;
                 bool late;
-                uint32_t gomaxprocs;
-        } rows[] = { { GO_ONCE, false, 0 },
-                     { GO_FOLLOWS, true, 0 },
-                     { GO_UNKNOWN, true, 0 },
-                     { GO_ONCE, true, 4 } };
+                uint32_t gomaxprocs, cpu_quota;
+        } rows[] = { { GO_ONCE, false, 0, 0 },
+                     { GO_FOLLOWS, true, 0, 0 },
+                     { GO_UNKNOWN, true, 0, 0 },
+                     { GO_ONCE, true, 4, 0 },
+                     { GO_FOLLOWS, true, 2, 150 } };
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 _cleanup_audit_report_ AuditReport report = { 0 };
@@ -620,6 +621,7 @@ WORLD_TEST(go_that_counts_rightly_is_no_finding) {
                 w->instances[1].go = rows[i].go;
                 w->instances[1].bound_after_start = rows[i].late;
                 w->instances[1].gomaxprocs = rows[i].gomaxprocs;
+                w->instances[1].cpu_quota = rows[i].cpu_quota;
                 assert_int_equal(audit_build(&w->input, &report), 0);
                 assert_null(only_finding(&report, AUDIT_GOMAXPROCS));
         }

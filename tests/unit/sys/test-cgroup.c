@@ -171,6 +171,31 @@ FAKE_TEST(memory_of_a_group_of_v1) {
         assert_int_equal(m.limit_bytes, 167772160);
 }
 
+FAKE_TEST(cpu_quota) {
+        static const struct {
+                const char *text;
+                uint32_t percent;
+        } cases[] = {
+                { "max 100000\n", 0 },   { "400000 100000\n", 400 },
+                { "25000 50000\n", 50 }, { "1 0\n", 0 },
+                { "junk\n", 0 },         { "18446744073709551615 1\n", 0 },
+        };
+        _cleanup_close_ int fd = -EBADF;
+
+        fake_write(tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        assert_int_equal(cgroup_open(&tree->sysroot, "/a", &fd), 0);
+        assert_int_equal(cgroup_cpu_quota_read(fd), 0);
+        fake_write(tree, "sys/fs/cgroup/a/cpu.cfs_period_us", "100000\n"); /* of v1 */
+        fake_write(tree, "sys/fs/cgroup/a/cpu.cfs_quota_us", "-1\n");
+        assert_int_equal(cgroup_cpu_quota_read(fd), 0);
+        fake_write(tree, "sys/fs/cgroup/a/cpu.cfs_quota_us", "150000\n");
+        assert_int_equal(cgroup_cpu_quota_read(fd), 150);
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                fake_write(tree, "sys/fs/cgroup/a/cpu.max", cases[i].text);
+                assert_int_equal(cgroup_cpu_quota_read(fd), cases[i].percent);
+        }
+}
+
 TEST(version) {
         Sysroot none = SYSROOT_NONE;
 
