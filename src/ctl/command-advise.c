@@ -17,7 +17,7 @@
 
 typedef char Address[ADDRESS_TEXT_SIZE];
 
-int command_advise(const Args *args) {
+int command_advise(const Args *args, Error *error) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_advice_report_ AdviceReport report = { 0 };
@@ -26,10 +26,10 @@ int command_advise(const Args *args) {
         char host[HOST_NAME_MAX + 2];
         AdviceInput input;
         const WordList *reserved;
-        int r = machine_open(args, &machine);
+        int r = machine_open(args, &machine, error);
 
         if (r >= 0)
-                r = situation_load(&s);
+                r = situation_load(&s, error);
         if (r >= 0)
                 r = situation_load_servers(&s);
         if (r < 0)

@@ -133,17 +133,17 @@ static int load_instances(const Situation *s, Check *check) {
         return 0;
 }
 
-int command_check(const Args *args) {
+int command_check(const Args *args, Error *error) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_audit_report_ AuditReport report = { 0 };
         _cleanup_(check_done) Check check = { 0 };
         const Snapshot *status = &machine.status;
         _cleanup_text_ Text text = { 0 };
-        int r = machine_open(args, &machine);
+        int r = machine_open(args, &machine, error);
 
         if (r >= 0)
-                r = situation_load(&s);
+                r = situation_load(&s, error);
         if (r >= 0 && machine.runs)
                 r = read_machine(&machine, &check);
         if (r >= 0 && machine.daemon_runs) {

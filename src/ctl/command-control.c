@@ -27,37 +27,34 @@ typedef struct Control {
 
 /* --- the connection --- */
 
-static int report_no_daemon(const Args *args) {
+static int report_no_daemon(const Args *args, Error *error) {
         _cleanup_status_ Snapshot status = { 0 };
         const bool published = status_file_read(args->runtime_dir, &status) >= 0;
         const pid_t pid = daemon_process_find(args->runtime_dir, published ? &status : NULL);
 
         if (pid > 0)
-                output_line(stderr,
-                            "tidbnumactl: the daemon runs (process %d), but does not listen on "
-                            "%s/%s%s; it tries again soon: see journalctl -u tidbnumad",
-                            pid, args->runtime_dir, CONTROL_SOCKET,
-                            daemon_process_lacks_room(args->runtime_dir)
-                                    ? ", because the file system is full"
-                                    : ": something has removed it");
-        else
-                output_line(stderr,
-                            "tidbnumactl: no daemon runs (nothing listens on %s/%s); start it: "
-                            "systemctl start tidbnumad",
-                            args->runtime_dir, CONTROL_SOCKET);
-        return COMMAND_EXIT_NO_DAEMON;
+                return error_set(error, COMMAND_EXIT_NO_DAEMON,
+                                 "the daemon runs (process %d), but does not listen on %s/%s%s; it "
+                                 "tries again soon: see journalctl -u tidbnumad",
+                                 pid, args->runtime_dir, CONTROL_SOCKET,
+                                 daemon_process_lacks_room(args->runtime_dir)
+                                         ? ", because the file system is full"
+                                         : ": something has removed it");
+        return error_set(error, COMMAND_EXIT_NO_DAEMON,
+                         "no daemon runs (nothing listens on %s/%s); start it: systemctl start "
+                         "tidbnumad",
+                         args->runtime_dir, CONTROL_SOCKET);
 }
 
-int control_session_open(const Args *args, sd_bus **ret) {
+int control_session_open(const Args *args, sd_bus **ret, Error *error) {
         int r = control_connect(args->runtime_dir, ret);
 
         if (r == -ENOENT || r == -ECONNREFUSED)
-                return report_no_daemon(args);
-        if (r < 0)
-                output_line(stderr, "tidbnumactl: cannot connect to %s/%s: %s%s", args->runtime_dir,
-                            CONTROL_SOCKET, strerror(-r),
-                            r == -EACCES || r == -EPERM ? "; run it as root" : "");
-        return r;
+                return report_no_daemon(args, error);
+        return r < 0 ? error_set(error, r, "cannot connect to %s/%s: %s%s", args->runtime_dir,
+                                 CONTROL_SOCKET, strerror(-r),
+                                 r == -EACCES || r == -EPERM ? "; run it as root" : "")
+                     : r;
 }
 
 /* --- the answer --- */
@@ -120,7 +117,8 @@ static int on_message(sd_bus_message *message, void *userdata, _unused_ sd_bus_e
 
 /* --- the call --- */
 
-int control_session_call(const Args *args, sd_bus *bus, const char *method, WordList *ret) {
+int control_session_call(const Args *args, sd_bus *bus, const char *method, WordList *ret,
+                         Error *error) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *filter = NULL;
         _cleanup_(word_list_done) WordList said = { 0 };
@@ -136,20 +134,16 @@ int control_session_call(const Args *args, sd_bus *bus, const char *method, Word
                 r = sd_bus_message_append(message, "b", !args->no_wait);
         if (r >= 0)
                 r = sd_bus_call_async(bus, NULL, message, on_reply, &c, ANSWER_USEC);
-        if (r < 0) {
-                output_line(stderr, "tidbnumactl: cannot call %s on %s/%s: %s", method,
-                            args->runtime_dir, CONTROL_SOCKET, strerror(-r));
-                return r;
-        }
+        if (r < 0)
+                return error_prefix(error, r, "cannot call %s on %s/%s: ", method,
+                                    args->runtime_dir, CONTROL_SOCKET);
         while (!c.answered) {
                 r = sd_bus_process(bus, NULL);
                 if (r == 0 && !c.answered)
                         r = sd_bus_wait(bus, UINT64_MAX);
-                if (r < 0 && !c.answered && r != -EINTR) {
-                        output_line(stderr, "tidbnumactl: the daemon has ended meanwhile: "
-                                            "journalctl -u tidbnumad");
-                        return COMMAND_EXIT_REFUSED;
-                }
+                if (r < 0 && !c.answered && r != -EINTR)
+                        return error_set(error, COMMAND_EXIT_REFUSED,
+                                         "the daemon has ended meanwhile: journalctl -u tidbnumad");
         }
         return c.status;
 }
@@ -162,44 +156,44 @@ int control_session_process(sd_bus *bus) {
         return r < 0 ? r : sd_bus_is_open(bus) > 0 ? 0 : -ECONNRESET;
 }
 
-static int call(const Args *args, const char *method) {
+static int call(const Args *args, const char *method, Error *error) {
         _cleanup_(control_closep) sd_bus *bus = NULL;
-        int r = control_session_open(args, &bus);
+        int r = control_session_open(args, &bus, error);
 
-        return r != 0 ? r : control_session_call(args, bus, method, NULL);
+        return r != 0 ? r : control_session_call(args, bus, method, NULL, error);
 }
 
 /* --- the commands --- */
 
-int command_reload(const Args *args) {
-        return call(args, "Reload");
+int command_reload(const Args *args, Error *error) {
+        return call(args, "Reload", error);
 }
 
-int command_pause(const Args *args) {
+int command_pause(const Args *args, Error *error) {
         if (!args->dry_run)
-                return call(args, "Pause");
+                return call(args, "Pause", error);
         output_line(stdout, "Would pause: nothing is changed then until 'tidbnumactl resume' or "
                             "the next boot.");
         return EXIT_SUCCESS;
 }
 
-int command_resume(const Args *args) {
+int command_resume(const Args *args, Error *error) {
         if (!args->dry_run)
-                return call(args, "Resume");
+                return call(args, "Resume", error);
         output_line(stdout, "Would resume what 'tidbnumactl pause' has stopped.");
         return EXIT_SUCCESS;
 }
 
-int command_release(const Args *args) {
+int command_release(const Args *args, Error *error) {
         const WordList globs = { .words = (char **)args->names, .n_words = args->n_names };
         _cleanup_status_ Snapshot status = { 0 };
         size_t n = 0;
 
         if (!args->dry_run)
-                return call(args, args->undo ? "Bind" : "Release");
+                return call(args, args->undo ? "Bind" : "Release", error);
         if (status_file_read(args->runtime_dir, &status) < 0 ||
             daemon_process_find(args->runtime_dir, &status) <= 0)
-                return report_no_daemon(args);
+                return report_no_daemon(args, error);
         for (size_t k = 0; k < args->n_names; k++) {
                 const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
                 bool known = word_list_names(&glob, RELEASE_HOST, NULL);
@@ -211,13 +205,11 @@ int command_release(const Args *args) {
                         known = status_unit_is_named(&status.units[i], args->names[k]);
                 for (size_t i = 0; i < status.irq.n_devices && !known; i++)
                         known = word_list_names(&glob, status.irq.devices[i].name, NULL);
-                if (!known) {
-                        output_line(stderr,
-                                    "tidbnumactl: no instance, unit or device is named '%s'; "
-                                    "tidbnumactl status lists all",
-                                    args->names[k]);
-                        return EXIT_FAILURE;
-                }
+                if (!known)
+                        return error_set(error, EXIT_FAILURE,
+                                         "no instance, unit or device is named '%s'; tidbnumactl "
+                                         "status lists all",
+                                         args->names[k]);
         }
         for (size_t i = 0; i < status.n_instances; i++) {
                 const InstanceInfo *instance = &status.instances[i];
@@ -256,15 +248,13 @@ int command_release(const Args *args) {
 /* --- replan: shows what a new plan would move, and requests the moves --- */
 
 /* 1: yes; 0: no; -EINVAL: there is no terminal. */
-static int confirm_replan(void) {
+static int confirm_replan(Error *error) {
         char answer[16] = "";
 
-        if (!isatty(STDIN_FILENO)) {
-                output_line(stderr,
-                            "tidbnumactl: standard input is no terminal; give --yes to replan "
-                            "without a question");
-                return -EINVAL;
-        }
+        if (!isatty(STDIN_FILENO))
+                return error_set(error, -EINVAL,
+                                 "standard input is no terminal; give --yes to replan without a "
+                                 "question");
         (void)fputs("\nReplan now? [y/N] ", stdout);
         (void)fflush(stdout);
         if (!fgets(answer, sizeof(answer), stdin))
@@ -272,7 +262,7 @@ static int confirm_replan(void) {
         return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-int command_replan(const Args *args) {
+int command_replan(const Args *args, Error *error) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args,
                                             .machine = &machine,
@@ -281,28 +271,24 @@ int command_replan(const Args *args) {
         _cleanup_free_ PlanChange *changes = NULL;
         _cleanup_text_ Text text = { 0 };
         size_t n_all = 0, n = 0;
-        int r = machine_open(args, &machine);
+        int r = machine_open(args, &machine, error);
 
-        if (r >= 0 && !machine.daemon_runs) {
-                output_line(stderr,
-                            "tidbnumactl: no daemon runs, so there is nothing to replan; at its "
-                            "start it keeps the places of bound instances");
-                return COMMAND_EXIT_NO_DAEMON;
-        }
+        if (r >= 0 && !machine.daemon_runs)
+                return error_set(error, COMMAND_EXIT_NO_DAEMON,
+                                 "no daemon runs, so there is nothing to replan; at its start it "
+                                 "keeps the places of bound instances");
         if (r >= 0 && !args->dry_run &&
-            !status_file_is_fresh(&machine.status, clock_realtime_seconds())) {
-                output_line(stderr,
-                            "tidbnumactl: the daemon has published nothing for %.0f s%s, so that "
-                            "what would move is not known; nothing was changed. See journalctl -u "
-                            "tidbnumad",
-                            clock_realtime_seconds() - machine.status.time_seconds,
-                            daemon_process_lacks_room(args->runtime_dir)
-                                    ? ", because the file system of its runtime folder is full"
-                                    : "");
-                return COMMAND_EXIT_NO_DAEMON;
-        }
+            !status_file_is_fresh(&machine.status, clock_realtime_seconds()))
+                return error_set(error, COMMAND_EXIT_NO_DAEMON,
+                                 "the daemon has published nothing for %.0f s%s, so that what "
+                                 "would move is not known; nothing was changed. See journalctl -u "
+                                 "tidbnumad",
+                                 clock_realtime_seconds() - machine.status.time_seconds,
+                                 daemon_process_lacks_room(args->runtime_dir)
+                                         ? ", because the file system of its runtime folder is full"
+                                         : "");
         if (r >= 0)
-                r = situation_load(&s);
+                r = situation_load(&s, error);
         if (r < 0)
                 return r;
         for (size_t k = 0; k < args->n_names; k++) {
@@ -312,13 +298,11 @@ int command_replan(const Args *args) {
                 for (size_t i = 0; i < s.report.n_instances && !found; i++)
                         found = word_list_names(&glob, s.report.instances[i].in->name,
                                                 s.report.instances[i].in->unit);
-                if (!found) {
-                        output_line(stderr,
-                                    "tidbnumactl: no instance or unit is named '%s'; tidbnumactl "
-                                    "status lists all",
-                                    args->names[k]);
-                        return -ENOENT;
-                }
+                if (!found)
+                        return error_set(error, -ENOENT,
+                                         "no instance or unit is named '%s'; tidbnumactl status "
+                                         "lists all",
+                                         args->names[k]);
         }
         r = situation_compare(NULL, &s, &changes, &n_all);
         if (r < 0)
@@ -337,8 +321,8 @@ int command_replan(const Args *args) {
         r = output_text(&text);
         if (r < 0 || n == 0 || args->dry_run)
                 return r;
-        r = args->yes ? 1 : confirm_replan();
+        r = args->yes ? 1 : confirm_replan(error);
         if (r == 0)
                 output_line(stdout, "Nothing was changed.");
-        return r <= 0 ? r : call(args, "Replan");
+        return r <= 0 ? r : call(args, "Replan", error);
 }

@@ -188,7 +188,7 @@ static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) 
         return r < 0 ? r : -ESRCH;
 }
 
-static int find_subject(const Situation *s, Found *ret) {
+static int find_subject(const Situation *s, Found *ret, Error *error) {
         const char *subject = s->args->subject;
         const size_t n = s->report.n_instances;
         Suggestion similar = { .word = subject };
@@ -252,8 +252,8 @@ static int find_subject(const Situation *s, Found *ret) {
         }
         if (text.error < 0)
                 return text.error;
-        output_line(stderr, "tidbnumactl: no instance, process or unit '%s'%s", subject, text.data);
-        return denied ? -EACCES : -ENOENT;
+        return error_set(error, denied ? -EACCES : -ENOENT, "no instance, process or unit '%s'%s",
+                         subject, text.data);
 }
 
 /* Without being weighed. */
@@ -390,7 +390,7 @@ static int explain_print_json(const Situation *s, const Found *found,
         return output_json(&text);
 }
 
-int command_explain(const Args *args) {
+int command_explain(const Args *args, Error *error) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine },
                                       anew = { .args = args, .machine = &machine };
@@ -398,18 +398,18 @@ int command_explain(const Args *args) {
         _cleanup_(found_done) Found found = { 0 };
         const Process *p;
         _cleanup_text_ Text text = { 0 };
-        int r = machine_open(args, &machine);
+        int r = machine_open(args, &machine, error);
 
         if (r >= 0)
-                r = situation_load(&s);
+                r = situation_load(&s, error);
         if (r >= 0)
-                r = find_subject(&s, &found);
+                r = find_subject(&s, &found, error);
         /* What speaks for the place of such an instance shows when it is placed again. */
         if (r >= 0 && found.row && instance_keeps_place(found.row)) {
                 char *name = (char *)found.row->in->name;
 
                 anew.replan = (WordList){ .words = &name, .n_words = 1 };
-                r = situation_load(&anew);
+                r = situation_load(&anew, error);
                 again = r < 0 ? NULL : situation_find(&anew, name);
         }
         if (r < 0)

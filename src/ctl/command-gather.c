@@ -43,7 +43,7 @@ void temporary_folder_done(TemporaryFolder *folder) {
         *folder = TEMPORARY_FOLDER_NONE;
 }
 
-int temporary_folder_make(TemporaryFolder *ret) {
+int temporary_folder_make(TemporaryFolder *ret, Error *error) {
         const char *tmp = getenv("TMPDIR");
         int r;
 
@@ -53,16 +53,10 @@ int temporary_folder_make(TemporaryFolder *ret) {
             !mkdtemp(ret->path)) {
                 r = errno ? -errno : -EIO;
                 *ret->path = '\0';
-                output_line(stderr, "tidbnumactl: cannot make a folder in %s: %s",
-                            tmp ? tmp : "/tmp", strerror(-r));
-                return r;
+                return error_prefix(error, r, "cannot make a folder in %s: ", tmp ? tmp : "/tmp");
         }
         ret->fd = open(ret->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (ret->fd >= 0)
-                return 0;
-        r = -errno;
-        output_line(stderr, "tidbnumactl: cannot open %s: %s", ret->path, strerror(-r));
-        return r;
+        return ret->fd < 0 ? error_prefix(error, -errno, "cannot open %s: ", ret->path) : 0;
 }
 
 /* The unpacked files belong to this user, whatever the archive contains, and none is written
@@ -123,12 +117,7 @@ static int add_policies(const TemporaryFolder *g, const Policies *policies) {
 
 /* --- the command --- */
 
-static int report_cannot(const char *what, const char *path, int error) {
-        output_line(stderr, "tidbnumactl: cannot %s %s: %s", what, path, strerror(-error));
-        return error;
-}
-
-int command_gather(const Args *args) {
+int command_gather(const Args *args, Error *error) {
         const time_t now = (time_t)clock_realtime_seconds();
         char host[HOST_NAME_MAX + 1] = "", day[16] = "", name[HOST_NAME_MAX + 64];
         static const char *const published[] = { "status.json", "metrics.prom" };
@@ -151,12 +140,13 @@ int command_gather(const Args *args) {
         (void)snprintf(name, sizeof(name), "tidbnumad-gather-%s-%s.tar.gz", host, day);
         out = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (out < 0)
-                return report_cannot("create", output, -errno);
-        r = machine_open(args, &machine);
-        if (r >= 0 && situation_load(&s) == -ENOMEM)
+                return error_prefix(error, -errno, "cannot create %s: ", output);
+        r = machine_open(args, &machine, error);
+        if (r >= 0 && situation_load(&s, error) == -ENOMEM)
                 r = -ENOMEM; /* with invalid policies there are no processes, but everything else */
+        output_error(error);
         if (r >= 0)
-                r = temporary_folder_make(&folder);
+                r = temporary_folder_make(&folder, error);
         if (r >= 0) {
                 r = dump_machine(&machine.sysroot, folder.fd);
                 if (r >= 0)
@@ -184,7 +174,7 @@ int command_gather(const Args *args) {
                 if (r >= 0)
                         r = dump_write(folder.fd, "README", readme, strlen(readme));
                 if (r < 0)
-                        (void)report_cannot("write to", folder.path, r);
+                        r = error_prefix(error, r, "cannot write to %s: ", folder.path);
         }
         if (r >= 0) {
                 const char *const argv[] = { "tar",       "--create",  "--gzip",      "--file=-",
@@ -195,7 +185,7 @@ int command_gather(const Args *args) {
                 if (r >= 0 && fsync(out) < 0)
                         r = -EIO;
                 if (r < 0)
-                        (void)report_cannot("run tar for", output, r);
+                        r = error_prefix(error, r, "cannot run tar for %s: ", output);
         }
         if (r < 0) {
                 (void)unlink(output);

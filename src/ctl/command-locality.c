@@ -92,7 +92,7 @@ static int draw_pages(Subject *s, const ProcHandle *process) {
 
 /* Prints the report, or the error. -EPERM and -EACCES: only the owner and root may read this. */
 static int report_on(const Args *args, const Topology *topology, const char *name,
-                     const Member *members, size_t n) {
+                     const Member *members, size_t n, Error *error) {
         _cleanup_(subject_done) Subject s = {
                 .report = { .name = name, .exact = args->exact, .topology = topology }
         };
@@ -111,18 +111,14 @@ static int report_on(const Args *args, const Topology *topology, const char *nam
                                           : draw_pages(&s, process);
 
                 if (r == -EPERM || r == -EACCES)
-                        output_line(
-                                stderr,
-                                "tidbnumactl: process %d belongs to another user; run it as root",
-                                process->pid);
-                else if (r == -ESRCH || r == -ESTALE)
-                        output_line(stderr, "tidbnumactl: process %d has ended", process->pid);
-                else if (r < 0 && r != -ENOMEM)
-                        output_line(stderr,
-                                    "tidbnumactl: the memory of process %d cannot be read: %s",
-                                    process->pid, strerror(-r));
+                        return error_set(error, r,
+                                         "process %d belongs to another user; run it as root",
+                                         process->pid);
+                if (r == -ESRCH || r == -ESTALE)
+                        return error_set(error, r, "process %d has ended", process->pid);
                 if (r < 0)
-                        return r;
+                        return error_prefix(error, r, "the memory of process %d cannot be read: ",
+                                            process->pid);
                 s.pids[report->n_pids++] = process->pid;
         }
         if (args->json) {
@@ -133,15 +129,13 @@ static int report_on(const Args *args, const Topology *topology, const char *nam
         return output_text(&text);
 }
 
-static int refuse_subject(const char *subject) {
-        output_line(stderr,
-                    "tidbnumactl: no process or instance '%s'; tidbnumactl status lists the "
-                    "instances",
-                    subject);
-        return -ESRCH;
+static int refuse_subject(const char *subject, Error *error) {
+        return error_set(error, -ESRCH,
+                         "no process or instance '%s'; tidbnumactl status lists the instances",
+                         subject);
 }
 
-int command_locality(const Args *args) {
+int command_locality(const Args *args, Error *error) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
@@ -159,42 +153,34 @@ int command_locality(const Args *args) {
                 r = sysroot_open(NULL, &sysroot);
                 if (r >= 0)
                         r = topology_load(&sysroot, &topology);
-                if (r < 0) {
-                        output_line(stderr, "tidbnumactl: the topology cannot be read: %s",
-                                    strerror(-r));
-                        return r;
-                }
+                if (r < 0)
+                        return error_prefix(error, r, "the topology cannot be read: ");
                 if (pid == 0 || pid > INT32_MAX ||
                     proc_open_stat(&sysroot, (pid_t)pid, &handle, &stat) < 0)
-                        return refuse_subject(args->subject);
+                        return refuse_subject(args->subject, error);
                 /* It has no memory of its own, and its files are as empty as those of a process
                  * that ends. */
-                if (stat.kernel_thread) {
-                        output_line(stderr,
-                                    "tidbnumactl: %s is a kernel thread, which has no memory of "
-                                    "its own",
-                                    args->subject);
-                        return -ENODATA;
-                }
+                if (stat.kernel_thread)
+                        return error_set(error, -ENODATA,
+                                         "%s is a kernel thread, which has no memory of its own",
+                                         args->subject);
                 r = proc_exe_read(&sysroot, (pid_t)pid, exe, sizeof(exe));
                 slash = r < 0 ? NULL : strrchr(exe, '/');
-                return report_on(args, &topology, slash ? slash + 1 : args->subject, &member, 1);
+                return report_on(args, &topology, slash ? slash + 1 : args->subject, &member, 1,
+                                 error);
         }
-        r = machine_open(args, &machine);
+        r = machine_open(args, &machine, error);
         if (r >= 0)
-                r = situation_load(&s);
+                r = situation_load(&s, error);
         if (r < 0)
                 return r;
         running = host_instances_find_subject(&s.instances, args->subject);
-        if (!running && s.instances.n_denied > 0 && geteuid() != 0) {
-                output_line(stderr,
-                            "tidbnumactl: no process or instance '%s' that you may see; run it as "
-                            "root",
-                            args->subject);
-                return -EACCES;
-        }
+        if (!running && s.instances.n_denied > 0 && geteuid() != 0)
+                return error_set(error, -EACCES,
+                                 "no process or instance '%s' that you may see; run it as root",
+                                 args->subject);
         if (!running)
-                return refuse_subject(args->subject);
+                return refuse_subject(args->subject, error);
         return report_on(args, &machine.topology, running->name, running->members,
-                         running->n_members);
+                         running->n_members, error);
 }

@@ -111,16 +111,13 @@ static int add_class(Fleet *fleet, FleetMachineKind kind, char *path, char *patt
         return 0;
 }
 
-static int read_folder(Fleet *fleet) {
+static int read_folder(Fleet *fleet, Error *error) {
         struct dirent **names;
         int n = scandir(fleet->args->hosts, &names, NULL, alphasort), r = 0;
 
-        if (n < 0) {
-                r = -errno;
-                output_line(stderr, "tidbnumactl: --hosts %s: %s, expected a folder of machines",
-                            fleet->args->hosts, strerror(-r));
-                return r;
-        }
+        if (n < 0)
+                return error_set(error, -errno, "--hosts %s: %s, expected a folder of machines",
+                                 fleet->args->hosts, strerror(errno));
         for (int i = 0; i < n; i++) {
                 _cleanup_free_ struct dirent *entry = names[i];
                 const char *name = entry->d_name;
@@ -192,7 +189,7 @@ static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
 
 /* --- the machine of a class --- */
 
-static int open_description(const char *path, Machine *machine) {
+static int open_description(const char *path, Machine *machine, Error *error) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
         _cleanup_free_ char *description = NULL, *where = NULL;
@@ -220,7 +217,7 @@ static int open_description(const char *path, Machine *machine) {
         where = text_new("%s:%u:", path, line);
         if (!description || !where)
                 return -ENOMEM;
-        r = machine_open_description(description, where, machine);
+        r = machine_open_description(description, where, machine, error);
         machine->source = (TopologySource){ 0 }; /* the description ends here */
         return r;
 }
@@ -348,7 +345,7 @@ static int fill_host(Fleet *fleet, const FleetHost *host) {
 }
 
 /* One after the other: an archive is unpacked, and its descriptors are open, only meanwhile. */
-static int plan_class(Fleet *fleet, FleetClass *class) {
+static int plan_class(Fleet *fleet, FleetClass *class, Error *error) {
         _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
         const TiupServer *servers = fleet->topology.servers;
         bool wanted[N_PRODUCTS] = { 0 };
@@ -357,18 +354,20 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
 
         *(class->kind == FLEET_XML ? &args.topology : &args.sysroot) = class->path;
         if (class->kind == FLEET_ARCHIVE) {
-                r = temporary_folder_make(&folder);
+                r = temporary_folder_make(&folder, error);
                 if (r >= 0)
                         r = archive_unpack(class->path, &folder);
                 args.sysroot = folder.path;
         }
         if (r >= 0)
                 r = class->kind == FLEET_DESCRIPTION
-                            ? open_description(class->path, &class->machine)
+                            ? open_description(class->path, &class->machine, error)
                             : machine_open(class->kind == FLEET_GIVEN ? fleet->args : &args,
-                                           &class->machine);
-        if (r < 0 && r != -ENOMEM && class->kind != FLEET_GIVEN)
-                output_line(stderr, "tidbnumactl: %s cannot be used as a machine", class->path);
+                                           &class->machine, error);
+        if (r < 0 && class->kind != FLEET_GIVEN) {
+                output_error(error);
+                r = error_set(error, r, "%s cannot be used as a machine", class->path);
+        }
 
         /* The default policies are of the products in the topology: on their way to the hosts they
          * must not name anybody else's processes. */
@@ -380,7 +379,7 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
                             ? policies_load(fleet->args, &class->machine, &class->policies)
                             : policies_load_defaults(&class->machine, wanted, &class->policies);
                 if (r == -EINVAL)
-                        r = policies_refuse(&class->policies, class->path);
+                        r = policies_refuse(&class->policies, class->path, error);
         }
         /* The same rule as advise has: policies that the operator gives and that are enforced. */
         fleet->daemon_binds =
@@ -465,14 +464,8 @@ static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret
 
 /* --- files --- */
 
-static int cannot_write(const Fleet *fleet, const char *path, int error) {
-        output_line(stderr, "tidbnumactl: --output %s: cannot write %s: %s", fleet->args->output,
-                    path, strerror(-error));
-        return error;
-}
-
 /* The topology, and the policies of each host. */
-static int fleet_write(Fleet *fleet) {
+static int fleet_write(Fleet *fleet, Error *error) {
         const char *output = fleet->args->output, *name = basename(fleet->args->tiup_file);
         _cleanup_text_ Text text = { 0 };
         _cleanup_close_ int fd = -EBADF;
@@ -480,19 +473,16 @@ static int fleet_write(Fleet *fleet) {
 
         if (mkdir(output, 0777) == 0)
                 fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0) {
-                r = -errno;
-                output_line(stderr, "tidbnumactl: --output %s: %s, expected a folder to create",
-                            output, strerror(-r));
-                return r;
-        }
+        if (fd < 0)
+                return error_set(error, -errno, "--output %s: %s, expected a folder to create",
+                                 output, strerror(errno));
         if (strcmp(name, "-") == 0)
                 name = "topology.yaml";
         r = source_edit_apply(&fleet->files.files[0], &fleet->edits, &text);
         if (r >= 0)
                 r = dump_write(fd, name, text_string(&text), text.length);
         if (r < 0)
-                return cannot_write(fleet, name, r);
+                return error_prefix(error, r, "--output %s: cannot write %s: ", output, name);
 
         for (const FleetHost *host = fleet->hosts; host < fleet->hosts + fleet->n_hosts; host++) {
                 _cleanup_source_file_list_ SourceFileList pinned = { 0 };
@@ -523,7 +513,8 @@ static int fleet_write(Fleet *fleet) {
                                 return -ENOMEM;
                         r = dump_write(fd, path, file->text, file->size);
                         if (r < 0)
-                                return cannot_write(fleet, path, r);
+                                return error_prefix(error, r,
+                                                    "--output %s: cannot write %s: ", output, path);
                 }
         }
         return 0;
@@ -662,7 +653,7 @@ static int compare_hosts(const void *a, const void *b) {
         return strverscmp(((const FleetHost *)a)->name, ((const FleetHost *)b)->name);
 }
 
-int command_plan_fleet(const Args *args) {
+int command_plan_fleet(const Args *args, Error *error) {
         static const char *const headings[] = { "HOST",  "MACHINE", "INSTANCE", "POLICY",
                                                 "NODES", "CPUS",    "NOTES" };
         _cleanup_(fleet_close) Fleet fleet = { .args = args };
@@ -676,7 +667,7 @@ int command_plan_fleet(const Args *args) {
         if (r >= 0)
                 r = tiup_parse(&fleet.files.files[0], &fleet.topology, &errors);
         if (r >= 0 && args->hosts)
-                r = read_folder(&fleet);
+                r = read_folder(&fleet, error);
         else if (r >= 0)
                 r = add_class(&fleet, FLEET_GIVEN,
                               strdup(args->topology ? args->topology : args->sysroot), strdup("*"));
@@ -693,9 +684,9 @@ int command_plan_fleet(const Args *args) {
 
         for (size_t i = 0; i < fleet.n_classes && r >= 0; i++)
                 if (fleet.classes[i].used)
-                        r = plan_class(&fleet, &fleet.classes[i]);
+                        r = plan_class(&fleet, &fleet.classes[i], error);
         if (r >= 0 && args->output)
-                r = fleet_write(&fleet);
+                r = fleet_write(&fleet, error);
         if (r >= 0 && args->json) {
                 JSON_OBJECT(&json, NULL) {
                         json_put_bool(&json, "daemon_binds", fleet.daemon_binds);

@@ -72,11 +72,10 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
                 text_append(text, "\nEach instance is where it belongs.\n");
 }
 
-static int export_plan(const Situation *s) {
+static int export_plan(const Situation *s, Error *error) {
         const PlanReport *report = &s->report;
         _cleanup_free_ TopologyMark *marks = calloc(report->n_instances + 1, sizeof(*marks));
         _cleanup_(word_list_done) WordList types = { 0 };
-        _cleanup_free_ char *message = NULL;
         size_t n = 0;
         int r;
 
@@ -97,17 +96,14 @@ static int export_plan(const Situation *s) {
                 n++;
         }
         r = topology_export(&s->machine->source, &s->machine->devices, marks, n,
-                            s->args->export_path, &message);
-        if (r < 0 && r != -ENOMEM)
-                output_line(stderr, "tidbnumactl: --export %s: %s", s->args->export_path,
-                            message ? message : strerror(-r));
-        return r;
+                            s->args->export_path, error);
+        return r < 0 ? error_prefix(error, r, "--export %s: ", s->args->export_path) : r;
 }
 
 /* Plans interrupts as well. Reminds the operator of `irq`: without it, interrupts of network cards
  * and disks stay on the CPUs of instances. */
-static int plan_load(Situation *s) {
-        int r = situation_load(s);
+static int plan_load(Situation *s, Error *error) {
+        int r = situation_load(s, error);
 
         if (r >= 0 && s->policies->set.n_irqs == 0 && !s->policies->defaults &&
             policy_set_count_written(&s->policies->set) > 0)
@@ -115,7 +111,7 @@ static int plan_load(Situation *s) {
         return r < 0 ? r : s->error;
 }
 
-int command_plan(const Args *args) {
+int command_plan(const Args *args, Error *error) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         /* With --against: by these policies, after those in force. */
@@ -131,14 +127,14 @@ int command_plan(const Args *args) {
         int r;
 
         if (args->tiup_file)
-                return command_plan_fleet(args);
-        r = machine_open(args, &machine);
+                return command_plan_fleet(args, error);
+        r = machine_open(args, &machine, error);
         if (r >= 0)
-                r = plan_load(&s);
+                r = plan_load(&s, error);
         if (r >= 0 && before)
-                r = plan_load(&after);
+                r = plan_load(&after, error);
         if (r >= 0 && args->export_path)
-                r = export_plan(&s);
+                r = export_plan(&s, error);
         if (r >= 0)
                 r = situation_plan_irqs(&s);
         if (r >= 0 && before)

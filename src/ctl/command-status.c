@@ -657,31 +657,28 @@ static void status_history_render(const char *instance, Text *text) {
         text_append_text(text, &lines);
 }
 
-static int cannot_read(const char *runtime_dir, int error) {
+static int cannot_read(const char *runtime_dir, int r, Error *error) {
         const pid_t pid = daemon_process_find(runtime_dir, NULL);
 
-        if (error == -ENOENT && pid > 0)
-                output_line(stderr,
-                            "tidbnumactl: the daemon runs (process %d), but has published nothing "
-                            "in %s%s; see journalctl -u tidbnumad",
-                            pid, runtime_dir,
-                            daemon_process_lacks_room(runtime_dir)
-                                    ? ", whose file system is full: free space there"
-                                    : " yet");
-        else if (error == -ENOENT)
-                output_line(stderr,
-                            "tidbnumactl: no daemon has published in %s; run systemctl start "
-                            "tidbnumad, or give its folder with --runtime-dir",
-                            runtime_dir);
-        else if (error == -EBADMSG)
-                output_line(stderr,
-                            "tidbnumactl: %s/status.json is from another version of the daemon; "
-                            "run systemctl restart tidbnumad",
-                            runtime_dir);
-        else
-                output_line(stderr, "tidbnumactl: %s/status.json cannot be read: %s", runtime_dir,
-                            strerror(-error));
-        return error == -ENOENT ? COMMAND_EXIT_NO_DAEMON : error;
+        if (r == -ENOENT && pid > 0)
+                return error_set(error, COMMAND_EXIT_NO_DAEMON,
+                                 "the daemon runs (process %d), but has published nothing in %s%s; "
+                                 "see journalctl -u tidbnumad",
+                                 pid, runtime_dir,
+                                 daemon_process_lacks_room(runtime_dir)
+                                         ? ", whose file system is full: free space there"
+                                         : " yet");
+        if (r == -ENOENT)
+                return error_set(error, COMMAND_EXIT_NO_DAEMON,
+                                 "no daemon has published in %s; run systemctl start tidbnumad, or "
+                                 "give its folder with --runtime-dir",
+                                 runtime_dir);
+        if (r == -EBADMSG)
+                return error_set(error, r,
+                                 "%s/status.json is from another version of the daemon; run "
+                                 "systemctl restart tidbnumad",
+                                 runtime_dir);
+        return error_prefix(error, r, "%s/status.json cannot be read: ", runtime_dir);
 }
 
 /* Prints the published JSON without the instances and units that are not selected. */
@@ -732,7 +729,7 @@ int status_question_load(const Args *args, Snapshot *status, StatusQuestion *ret
         return r;
 }
 
-int command_status(const Args *args) {
+int command_status(const Args *args, Error *error) {
         _cleanup_status_ Snapshot status = { 0 };
         _cleanup_text_ Text text = { 0 };
         StatusQuestion q;
@@ -742,7 +739,7 @@ int command_status(const Args *args) {
         if (r < 0 && r != -ENOMEM && args->quiet)
                 return r == -ENOENT ? COMMAND_EXIT_NO_DAEMON : r;
         if (r < 0)
-                return r == -ENOMEM ? r : cannot_read(args->runtime_dir, r);
+                return cannot_read(args->runtime_dir, r, error);
         for (size_t k = 0; k < args->n_names; k++) {
                 const StatusQuestion one = { .names = &args->names[k], .n_names = 1 };
                 Suggestion similar = { .word = args->names[k] };
@@ -756,12 +753,11 @@ int command_status(const Args *args) {
                         suggest(&similar, status.units[i].name);
                 if (found)
                         continue;
-                output_line(stderr,
-                            "tidbnumactl: no instance or unit '%s'%s%s%s; tidbnumactl status lists "
-                            "all",
-                            args->names[k], similar.nearest ? ", did you mean '" : "",
-                            similar.nearest ? similar.nearest : "", similar.nearest ? "'?" : "");
-                return -ENOENT;
+                return error_set(error, -ENOENT,
+                                 "no instance or unit '%s'%s%s%s; tidbnumactl status lists all",
+                                 args->names[k], similar.nearest ? ", did you mean '" : "",
+                                 similar.nearest ? similar.nearest : "",
+                                 similar.nearest ? "'?" : "");
         }
         q.width = output_width();
         q.colors = output_colors();

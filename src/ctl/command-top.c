@@ -493,7 +493,7 @@ static void put_sequence(const char *sequence) {
                 return; /* the terminal is gone, so nothing has to be restored */
 }
 
-int command_top(const Args *args) {
+int command_top(const Args *args, Error *error) {
         _cleanup_(top_done) Top top = { .args = args,
                                         .machine = MACHINE_NONE,
                                         .view.colors = output_colors(),
@@ -503,11 +503,10 @@ int command_top(const Args *args) {
         size_t n;
         int r;
 
-        if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-                output_line(stderr, "tidbnumactl: this needs a terminal; run tidbnumactl status");
-                return EXIT_FAILURE;
-        }
-        r = machine_open(args, &top.machine);
+        if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+                return error_set(error, EXIT_FAILURE,
+                                 "this needs a terminal; run tidbnumactl status");
+        r = machine_open(args, &top.machine, error);
         if (r < 0)
                 return r;
         n = top.machine.topology.n_nodes;

@@ -165,6 +165,7 @@ static void trial_source_sample(TrialSource *source, TrialHalf half, double remo
 
 typedef struct Trial {
         const Args *args;
+        Error *error;
         uint64_t half_usec, sample_usec;
         size_t n_samples; /* of each half */
         int signals;      /* signalfd */
@@ -250,13 +251,10 @@ static int read_status(Trial *t) {
         return status_file_read(t->args->runtime_dir, &t->status);
 }
 
-static int report_ended(Trial *t, const char *name) {
-        end_progress(t);
-        output_line(stderr,
-                    "tidbnumactl: %s has ended or was started again, so that the halves cannot be "
-                    "compared",
-                    name);
-        return -ESRCH;
+static int report_ended(const Trial *t, const char *name) {
+        return error_set(t->error, -ESRCH,
+                         "%s has ended or was started again, so that the halves cannot be compared",
+                         name);
 }
 
 /* Takes a reading of all instances and CPUs; each but the first of a half gives a sample of each
@@ -357,7 +355,7 @@ static int bind_all(Trial *t) {
         int r;
 
         end_progress(t);
-        r = control_session_call(t->args, t->bus, "TrialBind", &lines);
+        r = control_session_call(t->args, t->bus, "TrialBind", &lines, t->error);
         word_list_done(&lines);
         if (r != 0)
                 return r;
@@ -376,12 +374,9 @@ static int bind_all(Trial *t) {
 
                         if (!p || p->pid != t->sources[i].observed->members[0].process.id.pid)
                                 return report_ended(t, name);
-                        if (p->state == INSTANCE_REFUSED) {
-                                end_progress(t);
-                                output_line(stderr, "tidbnumactl: %s is not bound: %s", name,
-                                            p->reason);
-                                return -EPERM;
-                        }
+                        if (p->state == INSTANCE_REFUSED)
+                                return error_set(t->error, -EPERM, "%s is not bound: %s", name,
+                                                 p->reason);
                         n += p->state == INSTANCE_BOUND || p->state == INSTANCE_WIDENED ||
                              p->state == INSTANCE_PARTLY;
                         pending += p->pending_bytes;
@@ -393,14 +388,11 @@ static int bind_all(Trial *t) {
                         moved_usec = now;
                 n_before = n;
                 pending_before = pending;
-                if (now > moved_usec + BINDING_STALL) {
-                        end_progress(t);
-                        output_line(stderr,
-                                    "tidbnumactl: %zu of %zu instances are bound, and nothing has "
-                                    "moved for 10 minutes: see tidbnumactl status",
-                                    n, t->names.n_words);
-                        return -EPERM;
-                }
+                if (now > moved_usec + BINDING_STALL)
+                        return error_set(t->error, -EPERM,
+                                         "%zu of %zu instances are bound, and nothing has moved "
+                                         "for 10 minutes: see tidbnumactl status",
+                                         n, t->names.n_words);
                 text_appendf(&what, "Binding: %zu of %zu bound, %" PRIu64 " MiB to move", n,
                              t->names.n_words, pending >> 20);
                 r = wait_until(t, now + BINDING_POLL, text_string(&what), 0);
@@ -530,12 +522,12 @@ static int trial_print_json(const Trial *t, bool reverted) {
  * one that it can judge by it ends here, before anything is changed. */
 static int find_instances(Trial *t) {
         size_t n_readable = 0;
-        int r = machine_open(t->args, &t->machine);
+        int r = machine_open(t->args, &t->machine, t->error);
 
         if (r >= 0)
                 r = policies_load_in_force(t->args, &t->machine, &t->policies);
         if (r == -EINVAL)
-                r = policies_refuse(&t->policies, NULL);
+                r = policies_refuse(&t->policies, NULL, t->error);
         if (r >= 0)
                 r = read_status(t);
         if (r >= 0)
@@ -583,51 +575,48 @@ static int find_instances(Trial *t) {
                             text_string(&s->why));
                 s->address.any.sa_family = AF_UNSPEC; /* it would delay the others' samples */
         }
-        if (r >= 0 && n_readable == 0) {
-                output_line(stderr, "tidbnumactl: no instance reports its queries, so nothing can "
-                                    "be judged: see THE TRIAL in tidbnumactl(8)");
-                return COMMAND_EXIT_REFUSED;
-        }
+        if (r >= 0 && n_readable == 0)
+                return error_set(t->error, COMMAND_EXIT_REFUSED,
+                                 "no instance reports its queries, so nothing can be judged: see "
+                                 "THE TRIAL in tidbnumactl(8)");
         return r;
 }
 
 /* Without a judgement: has the daemon restore everything, and prints what it answers. */
-static int break_off(Trial *t, int error) {
+static int break_off(Trial *t, int r) {
+        const bool no_memory = r == -ENOMEM;
         WordList lines = { 0 };
-        int r;
 
-        if (error == -EINTR)
-                output_line(stderr, "tidbnumactl: interrupted");
-        if (error == -ECONNRESET) {
-                output_line(stderr,
-                            "tidbnumactl: the daemon has ended, or somebody's pause or release has "
-                            "ended the trial: what it had bound is released, by the daemon that "
-                            "starts next if this one has ended; see tidbnumactl status");
-                return COMMAND_EXIT_REFUSED;
-        }
-        r = control_session_call(t->args, t->bus, "TrialEnd", &lines);
+        if (r == -ECONNRESET)
+                return error_set(t->error, COMMAND_EXIT_REFUSED,
+                                 "the daemon has ended, or somebody's pause or release has ended "
+                                 "the trial: what it had bound is released, by the daemon that "
+                                 "starts next if this one has ended; see tidbnumactl status");
+        if (r == -EINTR)
+                (void)error_set(t->error, r, "interrupted");
+        output_error(t->error);
+        r = control_session_call(t->args, t->bus, "TrialEnd", &lines, t->error);
         for (size_t i = 0; i < lines.n_words; i++)
                 output_line(stderr, "%s", lines.words[i]);
         word_list_done(&lines);
-        return r == 0 && error == -ENOMEM ? error : COMMAND_EXIT_REFUSED;
+        return r == 0 && no_memory ? -ENOMEM : COMMAND_EXIT_REFUSED;
 }
 
-int command_trial(const Args *args) {
-        _cleanup_(trial_done)
-                Trial t = { .args = args, .signals = -EBADF, .machine = MACHINE_NONE };
+int command_trial(const Args *args, Error *error) {
+        _cleanup_(trial_done) Trial t = {
+                .args = args, .error = error, .signals = -EBADF, .machine = MACHINE_NONE
+        };
         uint64_t usec = DURATION_DEFAULT;
         sigset_t signals;
         bool worse, reverts;
         int ended, r;
 
         if (args->duration && (parse_duration(args->duration, &usec) < 0 || usec < DURATION_MIN ||
-                               usec > DURATION_MAX)) {
-                output_line(stderr,
-                            "tidbnumactl: --for '%s', expected a time from 1min to 24h with its "
-                            "unit, such as 10min",
-                            args->duration);
-                return COMMAND_EXIT_USAGE;
-        }
+                               usec > DURATION_MAX))
+                return error_set(error, COMMAND_EXIT_USAGE,
+                                 "--for '%s', expected a time from 1min to 24h with its unit, such "
+                                 "as 10min",
+                                 args->duration);
         t.half_usec = usec / 2;
         t.sample_usec = t.half_usec / SAMPLES_WANTED;
         t.sample_usec = t.sample_usec < SAMPLE_MIN   ? SAMPLE_MIN
@@ -648,9 +637,9 @@ int command_trial(const Args *args) {
         if (t.signals < 0)
                 return -errno;
 
-        r = control_session_open(args, &t.bus);
+        r = control_session_open(args, &t.bus, error);
         if (r == 0)
-                r = control_session_call(args, t.bus, "TrialBegin", &t.names);
+                r = control_session_call(args, t.bus, "TrialBegin", &t.names, error);
         if (r != 0)
                 return r == EXIT_FAILURE ? COMMAND_EXIT_REFUSED : r;
         r = find_instances(&t);
@@ -670,7 +659,8 @@ int command_trial(const Args *args) {
                 return break_off(&t, r);
         worse = t.judgement.verdict == TRIAL_WORSE;
         reverts = worse && args->revert_if_worse;
-        ended = control_session_call(args, t.bus, reverts ? "TrialEnd" : "TrialKeep", &t.outcome);
+        ended = control_session_call(args, t.bus, reverts ? "TrialEnd" : "TrialKeep", &t.outcome,
+                                     error);
         r = args->json ? trial_print_json(&t, reverts && ended == 0) : trial_print_text(&t);
         if (r < 0 || ended != 0)
                 return r < 0 ? r : ended;

@@ -95,7 +95,7 @@ static int validate_print_text(const Policies *p, const WordList *notes, bool va
         return output_text(&text);
 }
 
-int command_validate(const Args *args) {
+int command_validate(const Args *args, Error *error) {
         /* What limits the verdict, or is worth knowing and no fault of a policy. */
         _cleanup_(word_list_done) WordList notes = { 0 };
         _cleanup_machine_ Machine machine = MACHINE_NONE;
@@ -105,7 +105,7 @@ int command_validate(const Args *args) {
         Json json = { .text = &text };
         const PolicySet *set = &policies.set;
         bool valid;
-        int r = machine_open(args, &machine);
+        int r = machine_open(args, &machine, error);
 
         if (r < 0)
                 return r;

@@ -1,7 +1,6 @@
 /* The instances of a command: those that run on a machine, observed, and for processes that this
  * user may not read, published; and imagined ones. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,16 +203,7 @@ int host_instance_set_disk(HostInstance *imagined, const Device *disk) {
         return r;
 }
 
-_printf_(2, 3) static int refuse(char **ret_message, const char *format, ...) {
-        va_list args;
-
-        va_start(args, format);
-        *ret_message = text_newv(format, args);
-        va_end(args);
-        return *ret_message ? -EINVAL : -ENOMEM;
-}
-
-int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
+int imagine_parse(const char *text, ImagineList *ret, Error *error) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
         _cleanup_free_ char *copy = strdup(text);
         char *word, *next = copy;
@@ -245,8 +235,8 @@ int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
                         *size++ = '\0';
                         r = parse_size(size, &entry->need_bytes);
                         if (r < 0 || entry->need_bytes == 0)
-                                return refuse(
-                                        ret_message,
+                                return error_set(
+                                        error, -EINVAL,
                                         "'%s' is %s, expected the memory of one instance with its "
                                         "unit, such as 32GiB",
                                         size, r == -ERANGE ? "too large" : "not a size above zero");
@@ -263,10 +253,10 @@ int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
                 at = strchr(rest, '@');
                 if (count == 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') ||
                     strchr(rest, ':') || (at && strchr(at + 1, '@')))
-                        return refuse(ret_message,
-                                      "'%s' is not COUNT:POLICY, expected for example 4:tidb, "
-                                      "4:tikv:32GiB or 2:tikv@nvme0n1",
-                                      word);
+                        return error_set(error, -EINVAL,
+                                         "'%s' is not COUNT:POLICY, expected for example 4:tidb, "
+                                         "4:tikv:32GiB or 2:tikv@nvme0n1",
+                                         word);
                 if (at) {
                         *at = '\0';
                         entry->disk = strdup(at + 1);
@@ -278,13 +268,14 @@ int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
                         count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
                 total += entry->count;
                 if (total > IMAGINE_INSTANCES_MAX)
-                        return refuse(ret_message, "more than %u instances", IMAGINE_INSTANCES_MAX);
+                        return error_set(error, -EINVAL, "more than %u instances",
+                                         IMAGINE_INSTANCES_MAX);
         }
         *ret = TAKE_STRUCT(list);
         return 0;
 }
 
-static int refuse_policy(const char *name, const PolicySet *policies, char **ret_message) {
+static int refuse_policy(const char *name, const PolicySet *policies, Error *error) {
         Suggestion similar = { .word = name };
         _cleanup_text_ Text names = { 0 };
 
@@ -295,17 +286,18 @@ static int refuse_policy(const char *name, const PolicySet *policies, char **ret
         if (names.error < 0)
                 return names.error;
         if (policies->n_policies == 0)
-                return refuse(ret_message,
-                              "no policy '%s'; there are no policies: give them with --policy or "
-                              "--policy-dir",
-                              name);
-        return refuse(ret_message, "no policy '%s'%s%s%s%s", name,
-                      similar.nearest ? ", did you mean '" : ", expected one of: ",
-                      similar.nearest ? similar.nearest : "",
-                      similar.nearest ? "'? There are: " : "", names.data);
+                return error_set(
+                        error, -EINVAL,
+                        "no policy '%s'; there are no policies: give them with --policy or "
+                        "--policy-dir",
+                        name);
+        return error_set(error, -EINVAL, "no policy '%s'%s%s%s%s", name,
+                         similar.nearest ? ", did you mean '" : ", expected one of: ",
+                         similar.nearest ? similar.nearest : "",
+                         similar.nearest ? "'? There are: " : "", names.data);
 }
 
-static int refuse_disk(const char *name, const DeviceList *devices, char **ret_message) {
+static int refuse_disk(const char *name, const DeviceList *devices, Error *error) {
         _cleanup_text_ Text names = { 0 };
 
         for (size_t i = 0; i < devices->n_devices; i++)
@@ -315,11 +307,11 @@ static int refuse_disk(const char *name, const DeviceList *devices, char **ret_m
         if (names.error < 0)
                 return names.error;
         if (!names.data)
-                return refuse(ret_message,
-                              "the machine has no disk '%s', nor any other; remove '@%s'", name,
-                              name);
-        return refuse(ret_message, "the machine has no disk '%s', expected one of: %s", name,
-                      names.data);
+                return error_set(error, -EINVAL,
+                                 "the machine has no disk '%s', nor any other; remove '@%s'", name,
+                                 name);
+        return error_set(error, -EINVAL, "the machine has no disk '%s', expected one of: %s", name,
+                         names.data);
 }
 
 /* The disk of the n-th instance: NVMe disks are assigned in turn, or else all disks. NULL: there is
@@ -341,7 +333,7 @@ static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
 }
 
 int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
-                      HostInstances *ret, char **ret_message) {
+                      HostInstances *ret, Error *error) {
         _cleanup_host_instances_ HostInstances all = { 0 };
         size_t n_in_turn = 0;
 
@@ -354,11 +346,11 @@ int imagine_instances(const ImagineList *list, const PolicySet *policies, const 
                 const Device *disk = NULL;
 
                 if (!policy)
-                        return refuse_policy(entry->policy, policies, ret_message);
+                        return refuse_policy(entry->policy, policies, error);
                 if (entry->disk) {
                         disk = device_list_find(devices, DEVICE_DISK, entry->disk);
                         if (!disk)
-                                return refuse_disk(entry->disk, devices, ret_message);
+                                return refuse_disk(entry->disk, devices, error);
                 }
                 for (uint32_t k = 0; k < entry->count; k++) {
                         HostInstance *new = &all.instances[all.n_instances];

@@ -1,12 +1,10 @@
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/ctl/machine.h"
-#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/world/devices.h"
 
 #define EXAMPLE "\"package:2 numa:4(memory=128GiB) core:8 pu:2\""
@@ -26,78 +24,62 @@ static int set_title(Machine *machine, const char *kind, const char *name) {
         return machine->title ? 0 : -ENOMEM;
 }
 
-int machine_open_description(const char *description, const char *where, Machine *machine) {
-        _cleanup_free_ char *message = NULL;
-        int r = topology_load_synthetic(description, &machine->topology, &message);
+int machine_open_description(const char *description, const char *where, Machine *machine,
+                             Error *error) {
+        int r = topology_load_synthetic(description, &machine->topology, error);
 
         if (r == -EINVAL)
-                output_line(stderr,
-                            "tidbnumactl: %s \"%s\" is not a machine%s%s; expected a "
-                            "description such as " EXAMPLE " or a file with hwloc's XML",
-                            where, description, message ? ": " : "", message ? message : "");
+                return error_set(error, r,
+                                 "%s \"%s\" is not a machine: %s; expected a description such "
+                                 "as " EXAMPLE " or a file with hwloc's XML",
+                                 where, description, error->sentence);
         if (r < 0)
                 return r;
         machine->source.synthetic = description;
         return set_title(machine, "the machine ", description);
 }
 
-int machine_open(const Args *args, Machine *ret) {
+int machine_open(const Args *args, Machine *ret, Error *error) {
         const char *topology = args->topology, *path = args->sysroot, *shown = path ? path : "/";
-        _cleanup_free_ char *message = NULL;
         int r;
 
         *ret = MACHINE_NONE;
-        r = args->instances ? imagine_parse(args->instances, &ret->imagined, &message) : 0;
-        if (r == -EINVAL)
-                output_line(stderr, "tidbnumactl: --instances: %s", message);
+        r = args->instances ? imagine_parse(args->instances, &ret->imagined, error) : 0;
         if (r < 0)
-                return r;
+                return error_prefix(error, r, "--instances: ");
         /* A file with XML, and not a description, has a slash, ends with ".xml", or exists. */
         if (topology && (strchr(topology, '/') || text_ends_with(topology, ".xml") ||
                          access(topology, F_OK) == 0)) {
-                if (access(topology, R_OK) < 0) {
-                        r = -errno;
-                        output_line(stderr,
-                                    "tidbnumactl: --topology %s: %s. Create the file on the host "
-                                    "with 'lstopo host.xml', or give a description such as " EXAMPLE
-                                    "",
-                                    topology, strerror(-r));
-                        return r;
-                }
-                r = topology_load_xml(topology, &ret->topology, &ret->devices, &message);
-                if (r < 0 && r != -ENOMEM)
-                        output_line(stderr, "tidbnumactl: --topology %s: %s", topology,
-                                    message ? message : strerror(-r));
+                if (access(topology, R_OK) < 0)
+                        return error_set(error, -errno,
+                                         "--topology %s: %s. Create the file on the host with "
+                                         "'lstopo host.xml', or give a description such as " EXAMPLE
+                                         "",
+                                         topology, strerror(errno));
+                r = topology_load_xml(topology, &ret->topology, &ret->devices, error);
                 if (r < 0)
-                        return r;
+                        return error_prefix(error, r, "--topology %s: ", topology);
                 ret->source.xml = topology;
                 return set_title(ret, "the machine of ", topology);
         }
         if (topology)
-                return machine_open_description(topology, "--topology", ret);
+                return machine_open_description(topology, "--topology", ret, error);
 
         r = sysroot_open(path, &ret->sysroot);
-        if (r < 0) {
-                output_line(stderr,
-                            "tidbnumactl: no proc and sys below %s: %s. --sysroot needs the "
-                            "folder that contains both",
-                            shown, strerror(-r));
-                return r;
-        }
+        if (r < 0)
+                return error_set(error, r,
+                                 "no proc and sys below %s: %s. --sysroot needs the folder that "
+                                 "contains both",
+                                 shown, strerror(-r));
         r = topology_load(&ret->sysroot, &ret->topology);
-        if (r < 0) {
-                output_line(stderr,
-                            "tidbnumactl: the topology below %s cannot be read: %s. Is "
-                            "sys/devices/system/node there?",
-                            shown, strerror(-r));
-                return r;
-        }
+        if (r < 0)
+                return error_set(error, r,
+                                 "the topology below %s cannot be read: %s. Is "
+                                 "sys/devices/system/node there?",
+                                 shown, strerror(-r));
         r = devices_load(&ret->sysroot, &ret->devices);
-        if (r < 0) {
-                output_line(stderr, "tidbnumactl: the devices below %s cannot be read: %s", shown,
-                            strerror(-r));
-                return r;
-        }
+        if (r < 0)
+                return error_prefix(error, r, "the devices below %s cannot be read: ", shown);
         ret->live = !path;
         ret->runs = true;
         ret->source.sysroot = &ret->sysroot;

@@ -7,7 +7,7 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 
-static int (*const commands[N_COMMANDS])(const Args *) = {
+static int (*const commands[N_COMMANDS])(const Args *, Error *) = {
         [COMMAND_VALIDATE] = command_validate, [COMMAND_PLAN] = command_plan,
         [COMMAND_EXPLAIN] = command_explain,   [COMMAND_ADVISE] = command_advise,
         [COMMAND_CHECK] = command_check,       [COMMAND_STATUS] = command_status,
@@ -19,6 +19,7 @@ static int (*const commands[N_COMMANDS])(const Args *) = {
 };
 
 int main(int argc, char *argv[]) {
+        _cleanup_error_ Error error = { 0 };
         Args args;
         int r;
 
@@ -26,7 +27,8 @@ int main(int argc, char *argv[]) {
         r = args_parse(&args, argc, argv);
         if (r <= 0)
                 return r == -EINVAL ? COMMAND_EXIT_USAGE : r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-        r = commands[args.command](&args);
+        r = commands[args.command](&args, &error);
+        output_error(&error);
         if (r == -ENOMEM)
                 output_line(stderr, "tidbnumactl: not enough memory");
         if (r == -EACCES || r == -EPERM)

@@ -156,6 +156,12 @@ void output_line(FILE *stream, const char *format, ...) {
                 output_lines(stream, &line);
 }
 
+void output_error(Error *error) {
+        if (error->sentence && error->code != -ENOMEM)
+                output_line(stderr, "tidbnumactl: %s", error->sentence);
+        error_done(error);
+}
+
 int output_json(const Text *text) {
         return text->error < 0 ? text->error : stdout_write(text->data, text->length);
 }

@@ -190,10 +190,9 @@ int policies_print(const Diagnostics *diagnostics) {
         return text.error;
 }
 
-int policies_refuse(const Policies *policies, const char *machine) {
+int policies_refuse(const Policies *policies, const char *machine, Error *error) {
         if (policies_print(&policies->errors) < 0)
                 return -ENOMEM;
-        output_line(stderr, "tidbnumactl: the policies are refused%s%s",
-                    machine ? " for the machine " : "", machine ? machine : "");
-        return -EINVAL;
+        return error_set(error, -EINVAL, "the policies are refused%s%s",
+                         machine ? " for the machine " : "", machine ? machine : "");
 }

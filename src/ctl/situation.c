@@ -53,7 +53,7 @@ void situation_note(Situation *s, const char *format, ...) {
 
 /* Uses the default policies where none exist: for another machine this host's folders are ignored,
  * and a user who imagines instances on a host without policies wants to see their effect. */
-static int load_policies(Situation *s) {
+static int load_policies(Situation *s, Error *error) {
         const bool named = s->policy_path || s->args->policy_is_set;
         Policies *p = &s->loaded;
         int r;
@@ -65,7 +65,7 @@ static int load_policies(Situation *s) {
             : s->daemons_plan ? policies_load_in_force(s->args, s->machine, p)
                               : policies_load(s->args, s->machine, p);
         if (r == -EINVAL)
-                return policies_refuse(p, NULL);
+                return policies_refuse(p, NULL, error);
         if (r < 0 || named || !s->args->instances || !policies_are_built_in(p))
                 return r;
         policies_done(p);
@@ -435,11 +435,10 @@ static void note_instances(Situation *s) {
                                n_idle == 1 ? "y" : "ies", idle.data);
 }
 
-int situation_load(Situation *s) {
+int situation_load(Situation *s, Error *error) {
         const Topology *topology = &s->machine->topology;
         const Snapshot *status = machine_daemon(s->machine);
         const bool imagines = s->args->instances;
-        _cleanup_free_ char *message = NULL;
         const PolicySet *set;
         NodeSet used = { 0 };
         size_t n_warnings;
@@ -447,7 +446,7 @@ int situation_load(Situation *s) {
 
         s->runs = !imagines && s->machine->runs;
         s->daemons_plan = status && !imagines && !s->policy_path && !s->args->policy_is_set;
-        r = load_policies(s);
+        r = load_policies(s, error);
         set = &s->policies->set;
         if (r >= 0 && s->runs) {
                 r = instances_find(&s->machine->sysroot, set, status, &s->instances);
@@ -457,14 +456,13 @@ int situation_load(Situation *s) {
                         r = host_instances_describe(&s->machine->sysroot, topology, &s->instances);
                 if (r >= 0 && status)
                         r = instances_take_storage(status, &s->instances);
-                if (r < 0 && r != -ENOMEM)
-                        output_line(stderr, "tidbnumactl: the processes cannot be read: %s",
-                                    strerror(-r));
+                if (r < 0)
+                        return error_prefix(error, r, "the processes cannot be read: ");
         } else if (r >= 0 && imagines) {
                 r = imagine_instances(&s->machine->imagined, set, &s->machine->devices,
-                                      &s->instances, &message);
-                if (r == -EINVAL)
-                        output_line(stderr, "tidbnumactl: --instances: %s", message);
+                                      &s->instances, error);
+                if (r < 0)
+                        return error_prefix(error, r, "--instances: ");
         }
         if (r >= 0)
                 r = situation_plan(s);

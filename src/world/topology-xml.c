@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,17 +19,6 @@
 
 /* Objects that instances are shown as have a type that begins so. */
 #define TOPOLOGY_MARK_TYPE "tidbnumad:"
-
-_printf_(3, 4) static int fail_with(char **ret_message, int r, const char *format, ...) {
-        va_list arguments;
-
-        if (!ret_message)
-                return r;
-        va_start(arguments, format);
-        *ret_message = text_newv(format, arguments);
-        va_end(arguments);
-        return *ret_message ? r : -ENOMEM;
-}
 
 static int hwloc_init(bool keep_misc, hwloc_topology_t *ret) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
@@ -72,7 +60,7 @@ static int hwloc_load_buffer(const char *xml, size_t size, bool keep_misc, hwloc
         return 0;
 }
 
-static int source_load_xml(const char *path, hwloc_topology_t *ret, char **ret_message) {
+static int source_load_xml(const char *path, hwloc_topology_t *ret, Error *error) {
         static const char format[] = "<topology version=\"";
         _cleanup_hwloc_ hwloc_topology_t t = NULL, bare = NULL;
         _cleanup_free_ char *xml = NULL;
@@ -85,7 +73,7 @@ static int source_load_xml(const char *path, hwloc_topology_t *ret, char **ret_m
         r = path_read_alloc(AT_FDCWD, &xml, &size, "%s", path);
 
         if (r < 0)
-                return fail_with(ret_message, r, "cannot read %s: %s", path, strerror(-r));
+                return error_prefix(error, r, "cannot read %s: ", path);
         r = hwloc_load_buffer(xml, size, true, &t);
         /* The instances of an export. hwloc has no way to remove an object: so all objects of that
          * kind are left out in a second reading, DIMMs too. After a third, new ones may be added.
@@ -113,23 +101,21 @@ static int source_load_xml(const char *path, hwloc_topology_t *ret, char **ret_m
         /* The format of hwloc 3, which hwloc 2 does not read: <topology version="3.0">. */
         version = strstr(xml, format);
         if (r != -ENOMEM && version && version[strlen(format)] > '2')
-                return fail_with(
-                        ret_message, -EINVAL,
+                return error_set(
+                        error, -EINVAL,
                         "%s is XML of hwloc 3 or later, and this program has hwloc 2; export it "
                         "with \"lstopo --export-xml-flags v2 FILE.xml\"",
                         path);
-        return fail_with(ret_message, r == -ENOMEM ? r : -EINVAL,
+        return error_set(error, r == -ENOMEM ? r : -EINVAL,
                          "hwloc cannot read %s; expected XML from \"lstopo FILE.xml\"", path);
 }
 
 /* --- synthetic --- */
 
-/* The instances that an XML of ours shows are left out: they are of another plan. On failure
- * *ret_message, where it is not NULL, becomes a sentence on why, which the caller frees. */
-static int topology_source_load(const TopologySource *source, hwloc_topology_t *ret,
-                                char **ret_message) {
+/* The instances that an XML of ours shows are left out: they are of another plan. */
+static int topology_source_load(const TopologySource *source, hwloc_topology_t *ret, Error *error) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
-        _cleanup_free_ char *output = NULL, *message = NULL;
+        _cleanup_free_ char *output = NULL;
         const char *levels = source->synthetic ? source->synthetic : "";
         uint64_t n_cpus = 1;
         TopologyEnv env;
@@ -148,15 +134,15 @@ static int topology_source_load(const TopologySource *source, hwloc_topology_t *
                 if (number > 0 && n_cpus <= CPU_SET_MAX)
                         n_cpus = number > CPU_SET_MAX ? number : n_cpus * number;
         }
+        if (n_cpus > CPU_SET_MAX)
+                return error_set(error, -EINVAL,
+                                 "the machine \"%s\" has too many CPUs, expected at most %u",
+                                 source->synthetic, CPU_SET_MAX);
         r = topology_env_enter(&env, source->sysroot, true);
         if (r < 0)
                 return r;
         if (source->xml)
-                r = source_load_xml(source->xml, &t, &message);
-        else if (n_cpus > CPU_SET_MAX)
-                r = fail_with(&message, -EINVAL,
-                              "the machine \"%s\" has too many CPUs, expected at most %u",
-                              source->synthetic, CPU_SET_MAX);
+                r = source_load_xml(source->xml, &t, error);
         else {
                 r = hwloc_init(true, &t);
                 if (r >= 0 && source->synthetic &&
@@ -165,22 +151,19 @@ static int topology_source_load(const TopologySource *source, hwloc_topology_t *
                 if (r >= 0)
                         r = hwloc_load(t);
                 if (r < 0 && !source->synthetic)
-                        r = fail_with(&message, r, "hwloc cannot read this machine: %s",
-                                      strerror(-r));
+                        r = error_prefix(error, r, "hwloc cannot read this machine: ");
         }
         topology_env_leave(&env, &output);
         /* hwloc's own words name the place in the description. */
-        if (r == -EINVAL && source->synthetic && !message)
-                r = fail_with(
-                        &message, -EINVAL,
+        if (r == -EINVAL && source->synthetic)
+                r = error_set(
+                        error, -EINVAL,
                         "hwloc rejects the machine \"%s\"%s%s; expected levels, each with its "
                         "number within the level before, such as \"package:2 "
                         "numa:4(memory=128GiB) core:8 pu:2\"",
                         source->synthetic, output ? ": " : "", output ? output : "");
         if (r >= 0)
                 *ret = TAKE_PTR(t);
-        else if (ret_message)
-                *ret_message = TAKE_PTR(message);
         return r;
 }
 
@@ -420,19 +403,19 @@ static void read_node_note(const char *note, Node *node) {
 }
 
 /* What hwloc took, and we do not. */
-static int topology_explain(int r, const char *source, char **ret_message) {
+static int topology_explain(int r, const char *source, Error *error) {
         const char *why = r == -E2BIG     ? "has too many nodes, expected at most 1024"
                           : r == -ENODATA ? "has no node"
                           : r == -EBADMSG ? "contains damaged notes on devices; export it again"
                                           : NULL;
 
-        return why ? fail_with(ret_message, -EINVAL, "the machine \"%s\" %s", source, why) : r;
+        return why ? error_set(error, -EINVAL, "the machine \"%s\" %s", source, why) : r;
 }
 
 _Static_assert(NODE_SET_MAX == 1024, "see the message above");
 
 static int load_foreign(const TopologySource *source, const char *name, Topology *ret,
-                        DeviceList *ret_devices, char **ret_message) {
+                        DeviceList *ret_devices, Error *error) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_topology_ Topology topology = { 0 };
         _cleanup_device_list_ DeviceList devices = { 0 };
@@ -440,7 +423,7 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
         bool has_memory = false;
         const char *list;
         hwloc_obj_t root;
-        int r = topology_source_load(source, &t, ret_message);
+        int r = topology_source_load(source, &t, error);
 
         if (r < 0)
                 return r;
@@ -450,7 +433,7 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
                 (void)id_set_parse_list(list, &has_cpu);
         r = topology_fill(t, id_set_is_empty(&has_cpu) ? NULL : &has_cpu, &topology);
         if (r < 0)
-                return topology_explain(r, name, ret_message);
+                return topology_explain(r, name, error);
         for (size_t i = 0; i < ELEMENTSOF(NOTED_SETS); i++) {
                 list = topology_fill_info(root, NOTED_SETS[i].name);
                 if (list)
@@ -493,21 +476,20 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
                 while (r >= 0 && *copy && (note = strsep(&rest, ";")))
                         r = device_add_noted(note + strspn(note, " "), &devices);
                 if (r < 0)
-                        return topology_explain(r, name, ret_message);
+                        return topology_explain(r, name, error);
                 *ret_devices = TAKE_STRUCT(devices);
         }
         *ret = TAKE_STRUCT(topology);
         return 0;
 }
 
-int topology_load_xml(const char *path, Topology *ret, DeviceList *ret_devices,
-                      char **ret_message) {
-        return load_foreign(&(TopologySource){ .xml = path }, path, ret, ret_devices, ret_message);
+int topology_load_xml(const char *path, Topology *ret, DeviceList *ret_devices, Error *error) {
+        return load_foreign(&(TopologySource){ .xml = path }, path, ret, ret_devices, error);
 }
 
-int topology_load_synthetic(const char *description, Topology *ret, char **ret_message) {
+int topology_load_synthetic(const char *description, Topology *ret, Error *error) {
         return load_foreign(&(TopologySource){ .synthetic = description }, description, ret, NULL,
-                            ret_message);
+                            error);
 }
 
 /* --- writing: what we know --- */
@@ -580,8 +562,7 @@ static int xml_file_replace(const char *path, const char *data, size_t size) {
 }
 
 int topology_export(const TopologySource *source, const DeviceList *devices,
-                    const TopologyMark *marks, size_t n_marks, const char *path,
-                    char **ret_message) {
+                    const TopologyMark *marks, size_t n_marks, const char *path, Error *error) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_topology_ Topology topology = { 0 };
         char list[ID_SET_LIST_MAX], *xml = NULL;
@@ -590,11 +571,11 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
         TopologyEnv env;
         int length, r;
 
-        r = source->xml         ? topology_load_xml(source->xml, &topology, NULL, ret_message)
-            : source->synthetic ? topology_load_synthetic(source->synthetic, &topology, ret_message)
+        r = source->xml         ? topology_load_xml(source->xml, &topology, NULL, error)
+            : source->synthetic ? topology_load_synthetic(source->synthetic, &topology, error)
                                 : topology_load(source->sysroot, &topology);
         if (r >= 0)
-                r = topology_source_load(source, &t, ret_message);
+                r = topology_source_load(source, &t, error);
         if (r < 0)
                 return r;
         /* What we know and hwloc does not. */
@@ -647,5 +628,5 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
                 r = xml_file_replace(path, xml, strlen(xml));
         if (xml)
                 hwloc_free_xmlbuffer(t, xml);
-        return r < 0 ? fail_with(ret_message, r, "cannot write %s: %s", path, strerror(-r)) : 0;
+        return r < 0 ? error_prefix(error, r, "cannot write %s: ", path) : 0;
 }

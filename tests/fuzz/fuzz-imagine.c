@@ -22,19 +22,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const DeviceList devices = { .devices = &disk, .n_devices = 1 };
         _cleanup_host_instances_ HostInstances imagined = { 0 };
         _cleanup_imagine_list_ ImagineList list = { 0 };
-        _cleanup_free_ char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
         _cleanup_free_ char *text = fuzz_text(data, size);
         int r;
 
         if (!text)
                 return 0;
-        r = imagine_parse(text, &list, &message);
-        check((r == -EINVAL) == (message != NULL));
+        r = imagine_parse(text, &list, &error);
+        check((r == -EINVAL) == (error.sentence != NULL));
         if (r < 0)
                 return 0;
         check(count(&list) <= IMAGINE_INSTANCES_MAX);
-        r = imagine_instances(&list, &set, &devices, &imagined, &message);
-        check((r == -EINVAL) == (message != NULL));
+        r = imagine_instances(&list, &set, &devices, &imagined, &error);
+        check((r == -EINVAL) == (error.sentence != NULL));
         check(r < 0 || imagined.n_instances == count(&list));
         return 0;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/error.h"
 
 typedef struct TemporaryFolder {
         char path[64]; /* "": none */
@@ -14,7 +15,7 @@ typedef struct TemporaryFolder {
         }
 
 /* Below $TMPDIR or /tmp. 0, or negative errno with a message on stderr. */
-int temporary_folder_make(TemporaryFolder *ret);
+int temporary_folder_make(TemporaryFolder *ret, Error *error);
 void temporary_folder_done(TemporaryFolder *folder);
 #define _cleanup_temporary_folder_ _cleanup_(temporary_folder_done)
 

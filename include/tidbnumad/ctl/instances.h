@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/error.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
@@ -51,14 +52,13 @@ void imagine_list_done(ImagineList *list);
 #define _cleanup_imagine_list_ _cleanup_(imagine_list_done)
 
 /* Parses "COUNT:POLICY[@DISK][:SIZE],…", with blanks allowed around each comma; "POLICY" alone is
- * one. -EINVAL: invalid, and *ret_message is a sentence about the error, which the caller frees;
- * -ENOMEM. */
-int imagine_parse(const char *text, ImagineList *ret, char **ret_message);
+ * one. -EINVAL: invalid; -ENOMEM. */
+int imagine_parse(const char *text, ImagineList *ret, Error *error);
 
 /* Its disk (NULL: none) and the node of that. 0 or -ENOMEM. */
 int host_instance_set_disk(HostInstance *imagined, const Device *disk);
 
 /* Instances of a policy with `near: storage` get the machine's disks in turn: the NVMe disks where
- * it has any, else all. -EINVAL: no such policy or disk, with a message as above; -ENOMEM. */
+ * it has any, else all. -EINVAL: no such policy or disk; -ENOMEM. */
 int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
-                      HostInstances *ret, char **ret_message);
+                      HostInstances *ret, Error *error);

@@ -31,12 +31,12 @@ typedef struct Machine {
         }
 
 /* Checks --instances, before anything is read, and opens the machine, with what its daemon
- * publishes: without a readable status none runs. Errors are printed to stderr. `ret` must not move
- * afterwards. */
-int machine_open(const Args *args, Machine *ret);
-/* From a description in hwloc's syntax, which is found at `where`, for messages. The machine must
+ * publishes: without a readable status none runs. `ret` must not move afterwards. */
+int machine_open(const Args *args, Machine *ret, Error *error);
+/* From a description in hwloc's syntax, which is found at `where`, for the error. The machine must
  * be MACHINE_NONE before. */
-int machine_open_description(const char *description, const char *where, Machine *machine);
+int machine_open_description(const char *description, const char *where, Machine *machine,
+                             Error *error);
 void machine_close(Machine *machine);
 #define _cleanup_machine_ _cleanup_(machine_close)
 

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "tidbnumad/base/error.h"
 #include "tidbnumad/base/text.h"
 
 /* Columns of the terminal on standard output; 0: it is no terminal. */
@@ -31,3 +32,6 @@ void output_lines(FILE *stream, const Text *text);
 
 /* Prints one line; control characters in names are escaped, see base/text.h. */
 void output_line(FILE *stream, const char *format, ...) _printf_(2, 3);
+
+/* Prints its sentence, if it has one and there is memory, and empties it. */
+void output_error(Error *error);

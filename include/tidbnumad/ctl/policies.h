@@ -41,7 +41,7 @@ bool policies_are_built_in(const Policies *policies);
 
 /* Prints the `errors` of refused policies; `machine`: for which of several, else NULL. Returns
  * -EINVAL or -ENOMEM. */
-int policies_refuse(const Policies *policies, const char *machine);
+int policies_refuse(const Policies *policies, const char *machine, Error *error);
 
 /* Each message with the line that it is about: appended, or printed on standard error. */
 void policies_append(const Diagnostics *diagnostics, const char *prefix, Text *text);

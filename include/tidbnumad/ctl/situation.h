@@ -49,9 +49,8 @@ typedef struct Situation {
 void situation_done(Situation *s);
 #define _cleanup_situation_ _cleanup_(situation_done)
 
-/* Loads the policies, finds the instances and plans. The situation must not move afterwards. Prints
- * errors to stderr. */
-int situation_load(Situation *s);
+/* Loads the policies, finds the instances and plans. The situation must not move afterwards. */
+int situation_load(Situation *s, Error *error);
 
 /* The last part of it, for policies and instances that are there: what allows each instance is read
  * again, now that it is known by what it is bound. 0 or -ENOMEM. */

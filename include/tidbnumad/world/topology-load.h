@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "tidbnumad/base/error.h"
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
@@ -16,10 +17,9 @@ int topology_load(const Sysroot *sysroot, Topology *ret);
 
 /* Machines that are not here: hwloc's XML, or its synthetic description such as
  * "package:2 numa:4(memory=128GiB) core:8 pu:2". Devices are those that the XML holds, with what
- * topology_export() noted about them. -EINVAL: hwloc does not take it; *ret_message, where it is
- * not NULL, becomes a sentence on why, which the caller frees. */
-int topology_load_xml(const char *path, Topology *ret, DeviceList *ret_devices, char **ret_message);
-int topology_load_synthetic(const char *description, Topology *ret, char **ret_message);
+ * topology_export() noted about them. -EINVAL: hwloc does not take it. */
+int topology_load_xml(const char *path, Topology *ret, DeviceList *ret_devices, Error *error);
+int topology_load_synthetic(const char *description, Topology *ret, Error *error);
 
 /* An instance to hang under its nodes. */
 typedef struct TopologyMark {
@@ -42,8 +42,7 @@ typedef struct TopologySource {
  * While hwloc works, this and the two above take the process's standard error and its HWLOC_
  * variables from it: for programs of one thread. */
 int topology_export(const TopologySource *source, const DeviceList *devices,
-                    const TopologyMark *marks, size_t n_marks, const char *path,
-                    char **ret_message);
+                    const TopologyMark *marks, size_t n_marks, const char *path, Error *error);
 
 /* The CPUs that its cpuset allows, whatever narrower affinity it has. Where the controller is not
  * enabled for its group, the nearest group above counts. -EOPNOTSUPP: no group has the controller;

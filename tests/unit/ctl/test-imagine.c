@@ -17,24 +17,24 @@ static void check_entry(const ImagineEntry *entry, uint32_t count, const char *p
 
 TEST(parse) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
-        char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
         assert_int_equal(
-                imagine_parse("4:tidb,2:tikv@nvme3n1,pd,1:ha_proxy.x-1@sda", &list, &message), 0);
+                imagine_parse("4:tidb,2:tikv@nvme3n1,pd,1:ha_proxy.x-1@sda", &list, &error), 0);
         assert_int_equal(list.n_entries, 4);
         check_entry(&list.entries[0], 4, "tidb", NULL);
         check_entry(&list.entries[1], 2, "tikv", "nvme3n1");
         check_entry(&list.entries[2], 1, "pd", NULL);
         check_entry(&list.entries[3], 1, "ha_proxy.x-1", "sda");
-        assert_null(message);
+        assert_null(error.sentence);
 }
 
 TEST(sizes_and_blanks) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
-        char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
         assert_int_equal(imagine_parse("4:tidb, 4:tikv:32GiB ,\t1:tikv@sda:1.5TiB,pd:512MiB, 2:9p",
-                                       &list, &message),
+                                       &list, &error),
                          0);
         assert_int_equal(list.n_entries, 5);
         check_entry(&list.entries[0], 4, "tidb", NULL);
@@ -46,16 +46,16 @@ TEST(sizes_and_blanks) {
         check_entry(&list.entries[3], 1, "pd", NULL);
         assert_int_equal(list.entries[3].need_bytes, UINT64_C(512) << 20);
         check_entry(&list.entries[4], 2, "9p", NULL);
-        assert_null(message);
+        assert_null(error.sentence);
 }
 
 static void check_wrong(const char *text, const char *expected) {
         ImagineList list = { .n_entries = 77 };
-        _cleanup_free_ char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
-        assert_int_equal(imagine_parse(text, &list, &message), -EINVAL);
-        if (!strstr(message, expected))
-                fail_msg("'%s': '%s' does not hold '%s'", text, message, expected);
+        assert_int_equal(imagine_parse(text, &list, &error), -EINVAL);
+        if (!strstr(error.sentence, expected))
+                fail_msg("'%s': '%s' does not hold '%s'", text, error.sentence, expected);
         assert_int_equal(list.n_entries, 77);
 }
 
@@ -110,20 +110,20 @@ static void world_init(World *w) {
         w->devices = (DeviceList){ .devices = w->disks, .n_devices = 5 };
 }
 
-static int imagine(const World *w, const char *text, HostInstances *ret, char **ret_message) {
+static int imagine(const World *w, const char *text, HostInstances *ret, Error *error) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
 
-        assert_int_equal(imagine_parse(text, &list, ret_message), 0);
-        return imagine_instances(&list, &w->set, &w->devices, ret, ret_message);
+        assert_int_equal(imagine_parse(text, &list, error), 0);
+        return imagine_instances(&list, &w->set, &w->devices, ret, error);
 }
 
 /* "name=disk" of each; '*' for a disk that came in turn. */
 static void check_instances(const World *w, const char *text, const char *expected) {
         _cleanup_host_instances_ HostInstances list = { 0 };
-        _cleanup_free_ char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
         char told[512] = "";
 
-        assert_int_equal(imagine(w, text, &list, &message), 0);
+        assert_int_equal(imagine(w, text, &list, &error), 0);
         for (size_t i = 0; i < list.n_instances; i++) {
                 const HostInstance *one = &list.instances[i];
 
@@ -157,12 +157,12 @@ WORLD_TEST(other_disks) {
 
 WORLD_TEST(nodes_of_disks) {
         _cleanup_host_instances_ HostInstances list = { 0 };
-        _cleanup_free_ char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
         w->disks[1].node = 3;
         w->disks[2].node = DEVICE_NODE_UNKNOWN;
         w->disks[3].node = CPU_SET_MAX; /* nonsense out of a file */
-        assert_int_equal(imagine(w, "2:tikv,tikv@sda", &list, &message), 0);
+        assert_int_equal(imagine(w, "2:tikv,tikv@sda", &list, &error), 0);
         assert_ids(list.instances[0].storage_nodes, "3");
         assert_ids(list.instances[1].storage_nodes, "");
         assert_ids(list.instances[2].storage_nodes, "");
@@ -171,10 +171,10 @@ WORLD_TEST(nodes_of_disks) {
 
 static void check_refused(const World *w, const char *text, const char *expected) {
         HostInstances list = { .n_instances = 77 };
-        _cleanup_free_ char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
-        assert_int_equal(imagine(w, text, &list, &message), -EINVAL);
-        assert_string_equal(message, expected);
+        assert_int_equal(imagine(w, text, &list, &error), -EINVAL);
+        assert_string_equal(error.sentence, expected);
         assert_int_equal(list.n_instances, 77);
 }
 

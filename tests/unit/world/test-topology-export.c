@@ -28,12 +28,12 @@ static void files_done(Files *files) {
         TEST_AFTER(test, Files, files, files_init(files, drawing), files_done)
 
 static void export(const char *synthetic, const TopologyMark *marks, size_t n, const char *path) {
-        char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
         assert_int_equal(topology_export(&(TopologySource){ .synthetic = synthetic }, NULL, marks,
-                                         n, path, &message),
+                                         n, path, &error),
                          0);
-        assert_null(message);
+        assert_null(error.sentence);
 }
 
 /* --- read back ------------------------------------------------------------------------------ */
@@ -157,7 +157,7 @@ FILES_TEST(notes_that_are_damaged, "") {
         _cleanup_device_list_ DeviceList devices = { 0 }, read = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_free_ char *text = NULL;
-        char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
         add_device(&devices, DEVICE_NET, "bond0", 1);
         assert_int_equal(topology_export(&(TopologySource){ .synthetic = "pu:2" }, &devices, NULL,
@@ -166,9 +166,8 @@ FILES_TEST(notes_that_are_damaged, "") {
         read_whole(files->xml, &text);
         memcpy(strstr(text, "node=1"), "node=x", 6);
         fake_write(&files->tree, "out.xml", text);
-        assert_int_equal(topology_load_xml(files->xml, &t, &read, &message), -EINVAL);
-        assert_non_null(strstr(message, "damaged notes on devices"));
-        free(message);
+        assert_int_equal(topology_load_xml(files->xml, &t, &read, &error), -EINVAL);
+        assert_non_null(strstr(error.sentence, "damaged notes on devices"));
         assert_int_equal(topology_load_xml(files->xml, &t, NULL, NULL), 0);
 }
 
@@ -285,15 +284,14 @@ TEST(png) {
 
 /* --- the file ------------------------------------------------------------------------------- */
 
-static void assert_not_written(const TopologySource *source, const char *path, int error,
+static void assert_not_written(const TopologySource *source, const char *path, int code,
                                const char *part) {
-        char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
-        assert_int_equal(topology_export(source, NULL, NULL, 0, path, &message), error);
-        assert_non_null(message);
-        if (!strstr(message, part))
-                fail_msg("\"%s\" lacks \"%s\"", message, part);
-        free(message);
+        assert_int_equal(topology_export(source, NULL, NULL, 0, path, &error), code);
+        assert_non_null(error.sentence);
+        if (!strstr(error.sentence, part))
+                fail_msg("\"%s\" lacks \"%s\"", error.sentence, part);
 }
 
 FILES_TEST(where_it_cannot_write, "") {

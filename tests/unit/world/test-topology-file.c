@@ -8,10 +8,10 @@
 
 static void assert_synthetic(const char *description, const char *expected) {
         _cleanup_topology_ Topology t = { 0 };
-        char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
-        assert_int_equal(topology_load_synthetic(description, &t, &message), 0);
-        assert_null(message);
+        assert_int_equal(topology_load_synthetic(description, &t, &error), 0);
+        assert_null(error.sentence);
         assert_null(t.distances);
         assert_topology(&t, expected);
 }
@@ -62,16 +62,15 @@ TEST(synthetic_of_64_nodes) {
 
 static void assert_refused(const char *description, const char *part) {
         Topology t = { .n_nodes = 7 };
-        char *message = NULL;
+        _cleanup_error_ Error error = { 0 };
 
         assert_int_equal(topology_load_synthetic(description, &t, NULL), -EINVAL);
-        assert_int_equal(topology_load_synthetic(description, &t, &message), -EINVAL);
-        assert_non_null(message);
-        if (!strstr(message, part))
-                fail_msg("\"%s\" lacks \"%s\"", message, part);
-        assert_null(strchr(message, '\n'));
+        assert_int_equal(topology_load_synthetic(description, &t, &error), -EINVAL);
+        assert_non_null(error.sentence);
+        if (!strstr(error.sentence, part))
+                fail_msg("\"%s\" lacks \"%s\"", error.sentence, part);
+        assert_null(strchr(error.sentence, '\n'));
         assert_int_equal(t.n_nodes, 7);
-        free(message);
 }
 
 TEST(synthetic_that_is_none) {
@@ -179,12 +178,13 @@ FAKE_TEST(xml_of_others) {
         _cleanup_text_ Text xml = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_device_list_ DeviceList devices = { 0 };
-        char path[64], *message = NULL;
+        _cleanup_error_ Error error = { 0 };
+        char path[64];
 
         build_foreign(&xml, "", "", NVM);
         fake_write(tree, "a.xml", xml.data);
         (void)snprintf(path, sizeof(path), "%s/a.xml", tree->path);
-        assert_int_equal(topology_load_xml(path, &t, &devices, &message), 0);
+        assert_int_equal(topology_load_xml(path, &t, &devices, &error), 0);
         assert_topology(&t, "0: package 0, 1024 MiB, cpus 0-1\n"
                             "4: package 1, 1024 MiB, cpus 2-3\n"
                             "8: package 0, 1024 MiB, nvm\n");
@@ -219,22 +219,22 @@ FAKE_TEST(xml_with_special_memory_first) {
                             "8: package 0, 1024 MiB,\n");
 }
 
-static void assert_no_xml(const FakeTree *tree, const char *text, int error, const char *part) {
-        char path[64], *message = NULL;
+static void assert_no_xml(const FakeTree *tree, const char *text, int code, const char *part) {
+        _cleanup_error_ Error error = { 0 };
+        char path[64];
         DeviceList devices = { .allocated = 7 };
         Topology t = { .n_nodes = 7 };
 
         if (text)
                 fake_write(tree, "b.xml", text);
         (void)snprintf(path, sizeof(path), "%s/b.xml", tree->path);
-        assert_int_equal(topology_load_xml(path, &t, &devices, &message), error);
-        assert_non_null(message);
-        assert_non_null(strstr(message, path));
-        if (!strstr(message, part))
-                fail_msg("\"%s\" lacks \"%s\"", message, part);
+        assert_int_equal(topology_load_xml(path, &t, &devices, &error), code);
+        assert_non_null(error.sentence);
+        assert_non_null(strstr(error.sentence, path));
+        if (!strstr(error.sentence, part))
+                fail_msg("\"%s\" lacks \"%s\"", error.sentence, part);
         assert_int_equal(t.n_nodes, 7);
         assert_int_equal(devices.allocated, 7);
-        free(message);
 }
 
 FAKE_TEST(xml_that_is_none) {
