@@ -9,6 +9,10 @@ void error_done(Error *error) {
         *error = (Error){ 0 };
 }
 
+const char *error_sentence(const Error *error) {
+        return error->sentence ? error->sentence : strerror(-error->code);
+}
+
 static int error_compose(Error *error, int code, const char *format, va_list args,
                          const char *end) {
         _cleanup_text_ Text text = { 0 };

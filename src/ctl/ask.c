@@ -149,25 +149,6 @@ const char *ask_address_find(const Sysroot *sysroot, const HostInstance *o, uint
 
 /* --- its answers --- */
 
-void ask_append_failure(Text *text, const HttpAddress *address, int error, unsigned status) {
-        text_appendf(text, "its port %u ", http_port(address));
-        if (error == -EREMOTEIO)
-                text_appendf(text, "answers with HTTP status %u%s", status,
-                             status == 400       ? ": it may use TLS"
-                             : status == 401     ? ": it wants a password"
-                             : status / 100 == 3 ? ", a redirection, which is not followed"
-                                                 : "");
-        else
-                text_append(text, error == -EPROTO         ? "uses TLS"
-                                  : error == -EBADMSG      ? "does not speak HTTP"
-                                  : error == -EILSEQ       ? "answers with what is no JSON"
-                                  : error == -E2BIG        ? "answers with too many settings"
-                                  : error == -ETIMEDOUT    ? "does not answer in time"
-                                  : error == -EFBIG        ? "answers without end"
-                                  : error == -ECONNREFUSED ? "refuses connections"
-                                                           : strerror(-error));
-}
-
 static void take_metric(const PromSample *sample, void *userdata) {
         ServerInstance *server = userdata;
 
@@ -197,15 +178,16 @@ static int collect_body(const char *bytes, size_t size, void *userdata) {
 }
 
 /* -EILSEQ: it is no JSON. The caller frees it. */
-static int ask_json(const HttpAddress *address, const char *path, unsigned *ret_status,
-                    json_t **ret) {
+static int ask_json(const HttpAddress *address, const char *path, json_t **ret, Error *error) {
         _cleanup_text_ Text body = { 0 };
-        const int r = http_get(address, path, &json_limits, collect_body, &body, ret_status);
+        const int r = http_get(address, path, &json_limits, collect_body, &body, error);
 
         if (r < 0)
                 return r;
         *ret = json_loadb(text_string(&body), body.length, 0, NULL);
-        return *ret ? 0 : -EILSEQ;
+        return *ret ? 0
+                    : error_set(error, -EILSEQ, "its port %u answers with what is no JSON",
+                                http_port(address));
 }
 
 /* Deeper ones than `depth` are left out: no server has such. */
@@ -253,41 +235,41 @@ int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerIn
         const ProductStatus *paths = &product_info(product)->status;
         PromReader reader = { .handler = take_metric, .userdata = server };
         json_t *version_json = NULL, *settings = NULL;
-        _cleanup_text_ Text why = { 0 };
-        const char *no_address = NULL, *version_text;
+        _cleanup_error_ Error why = { 0 };
+        const char *version_text;
         HttpAddress address;
         GoVersion version;
-        unsigned status = 0;
         int r = 0;
 
         if (go_version_read(o->members[0].handle, &version) >= 0)
                 server->go = go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
         ask = ask && sysroot->live && paths->config_path;
         if (ask)
-                no_address = ask_address_find(sysroot, o, 0, &address);
-        if (ask && !no_address) {
+                why.sentence = ask_address_find(sysroot, o, 0, &address);
+        if (ask && !why.sentence) {
                 /* After one question that it does not answer it is not asked another one: it may be
                  * slow. */
                 r = http_get(&address, "/metrics", &metrics_limits, read_until_found, &reader,
-                             &status);
+                             &why);
                 if (r >= 0 && paths->version_path)
-                        r = ask_json(&address, paths->version_path, &status, &version_json);
+                        r = ask_json(&address, paths->version_path, &version_json, &why);
                 version_text = json_string_value(json_object_get(version_json, "version"));
                 if (version_text)
                         server->said.version = server_version_parse(version_text);
                 if (r >= 0)
-                        r = ask_json(&address, paths->config_path, &status, &settings);
+                        r = ask_json(&address, paths->config_path, &settings, &why);
                 if (r >= 0)
                         r = add_settings(&server->said, "", settings, SETTINGS_DEPTH);
                 json_decref(version_json);
                 json_decref(settings);
-                if (r < 0 && r != -ENOMEM)
-                        ask_append_failure(&why, &address, r, status);
+                if (r == -E2BIG)
+                        r = error_set(&why, r, "its port %u answers with too many settings",
+                                      http_port(&address));
         }
-        r = r == -ENOMEM || why.error < 0 ? -ENOMEM : 0;
-        if (r == 0 && (no_address || why.length > 0))
+        r = r == -ENOMEM ? r : 0;
+        if (r == 0 && why.sentence)
                 output_line(stderr, "note: %s is not asked for its settings: %s", o->name,
-                            no_address ? no_address : why.data);
+                            why.sentence);
         server->gomaxprocs_reported = server->gomaxprocs > 0;
         if (!server->gomaxprocs_reported)
                 server->gomaxprocs = instances_gomaxprocs(o);

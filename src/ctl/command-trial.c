@@ -66,7 +66,7 @@ typedef struct TrialSource {
         HttpAddress address;          /* where it reports its queries; AF_UNSPEC: nowhere */
         const char *count;            /* by which metrics; NULL: what `duration` counts; borrowed */
         const char *duration;         /* NULL: it has none; borrowed */
-        Text why;                     /* why its queries are not known, in words; empty: they are */
+        Error why;                    /* why its queries are not known; none: they are */
         size_t n_missed;
         TrialReading last, now;
 } TrialSource;
@@ -188,7 +188,7 @@ typedef struct Trial {
 
 static void trial_done(Trial *t) {
         for (size_t i = 0; i < t->names.n_words && t->sources; i++)
-                text_done(&t->sources[i].why);
+                error_done(&t->sources[i].why);
         free(t->sources);
         free(t->all);
         control_close(t->bus);
@@ -286,7 +286,6 @@ static int read_all(Trial *t, bool first, TrialHalf half) {
                 TrialSource *source = &t->sources[i];
                 const HostInstance *o = source->observed;
                 PromReader reader = { .handler = take_sample, .userdata = &source->now };
-                unsigned status = 0;
 
                 source->now = (TrialReading){ .seconds = (double)clock_monotonic_usec() / 1e6,
                                               .count.name = source->count,
@@ -305,21 +304,17 @@ static int read_all(Trial *t, bool first, TrialHalf half) {
                 r = 0; /* another process of it may end */
                 read_pressure(&t->machine.sysroot, o, &source->now);
                 if (source->address.any.sa_family != AF_UNSPEC) {
-                        const int error = http_get(&source->address, "/metrics", &limits,
-                                                   take_bytes, &reader, &status);
+                        const int got = http_get(&source->address, "/metrics", &limits, take_bytes,
+                                                 &reader, &source->why);
 
-                        source->now.has_queries = error == 0 && queries_of(&source->now)->found;
-                        if (!source->now.has_queries)
-                                text_reset(&source->why);
-                        if (error < 0)
-                                ask_append_failure(&source->why, &source->address, error, status);
-                        else if (!source->now.has_queries)
-                                text_appendf(&source->why, "its port %u does not report %s%s",
-                                             http_port(&source->address),
-                                             source->count ? source->count : source->duration,
-                                             reader.n_malformed > 0
-                                                     ? ", and other text than metrics"
-                                                     : "");
+                        source->now.has_queries = got == 0 && queries_of(&source->now)->found;
+                        if (got >= 0 && !source->now.has_queries)
+                                (void)error_set(
+                                        &source->why, -ENODATA, "its port %u does not report %s%s",
+                                        http_port(&source->address),
+                                        source->count ? source->count : source->duration,
+                                        reader.n_malformed > 0 ? ", and other text than metrics"
+                                                               : "");
                 }
                 if (!first)
                         trial_source_sample(source, half, published->remote_ratio, &t->all[i]);
@@ -466,7 +461,7 @@ static int trial_print_text(const Trial *t) {
                         else
                                 text_append(&text, " is not judged: ");
                         text_appendf(&text, "%s\n",
-                                     s->why.data ? s->why.data : "it had too few queries");
+                                     s->why.sentence ? s->why.sentence : "it had too few queries");
                 }
         }
         text_appendf(&text, "%s\n", t->judgement.sentence.data);
@@ -500,13 +495,12 @@ static int trial_print_json(const Trial *t, bool reverted) {
                 json_put_count(&json, "seed", SEED);
                 JSON_ARRAY(&json, "instances", i, t->names.n_words)
                         JSON_OBJECT(&json, NULL) {
-                                const Text *why = &t->sources[i].why;
 
                                 json_put_string(&json, "name", t->names.words[i]);
                                 json_put_bool(&json, "judged", t->all[i].judged);
                                 json_put_bool(&json, "load_changed", t->all[i].load_changed);
                                 json_put_count(&json, "missed_samples", t->sources[i].n_missed);
-                                json_put_string(&json, "reason", why->length ? why->data : NULL);
+                                json_put_string(&json, "reason", t->sources[i].why.sentence);
                                 for (TrialMeasure m = 0; m < N_TRIAL_MEASURES; m++)
                                         put_difference(&json, trial_measure_key(m),
                                                        &t->all[i].differences[m]);
@@ -540,7 +534,7 @@ static int find_instances(Trial *t) {
         if (!t->all || !t->sources)
                 return -ENOMEM;
         for (size_t i = 0; r >= 0 && i < t->names.n_words; i++) {
-                const char *name = t->names.words[i], *why;
+                const char *name = t->names.words[i];
                 const InstanceInfo *published = status_file_find(&t->status, name);
                 TrialSource *s = &t->sources[i];
                 const PolicyMetrics *metrics;
@@ -556,12 +550,10 @@ static int find_instances(Trial *t) {
                 product = product_of(s->observed->members[0].process.exe, NULL, s->observed->unit);
                 s->count = metrics->port > 0 ? metrics->count : queries[product].count;
                 s->duration = metrics->port > 0 ? metrics->duration : queries[product].duration;
-                why = ask_address_find(&t->machine.sysroot, s->observed, metrics->port,
-                                       &s->address);
-                if (why) {
+                s->why.sentence = ask_address_find(&t->machine.sysroot, s->observed, metrics->port,
+                                                   &s->address);
+                if (s->why.sentence)
                         s->address = (HttpAddress){ .any.sa_family = AF_UNSPEC };
-                        text_append(&s->why, why);
-                }
         }
         if (r >= 0)
                 r = read_all(t, true, TRIAL_BEFORE);
@@ -572,7 +564,7 @@ static int find_instances(Trial *t) {
                 if (s->last.has_queries)
                         continue;
                 output_line(stderr, "note: %s cannot be judged: %s", t->names.words[i],
-                            text_string(&s->why));
+                            error_sentence(&s->why));
                 s->address.any.sa_family = AF_UNSPEC; /* it would delay the others' samples */
         }
         if (r >= 0 && n_readable == 0)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/http.h"
 
@@ -107,8 +106,25 @@ static int send_request(int fd, const HttpAddress *to, const char *path) {
         return send(fd, request, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -errno;
 }
 
+static int http_explain(int r, const HttpAddress *to, unsigned status, Error *error) {
+        if (r == -EREMOTEIO)
+                return error_set(error, r, "its port %u answers with HTTP status %u%s",
+                                 http_port(to), status,
+                                 status == 400       ? ": it may use TLS"
+                                 : status == 401     ? ": it wants a password"
+                                 : status / 100 == 3 ? ", a redirection, which is not followed"
+                                                     : "");
+        return error_set(error, r, "its port %u %s", http_port(to),
+                         r == -EPROTO         ? "uses TLS"
+                         : r == -EBADMSG      ? "does not speak HTTP"
+                         : r == -ETIMEDOUT    ? "does not answer in time"
+                         : r == -EFBIG        ? "answers without end"
+                         : r == -ECONNREFUSED ? "refuses connections"
+                                              : strerror(-r));
+}
+
 int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, HttpSink sink,
-             void *userdata, unsigned *ret_status) {
+             void *userdata, Error *ret_error) {
         const uint64_t end_usec = clock_monotonic_usec() + (uint64_t)limits->timeout_msec * 1000;
         size_t body_bytes = 0;
         Answer answer = { 0 };
@@ -163,7 +179,5 @@ int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, 
                 if (size > 0)
                         r = sink(bytes + of_headers, size, userdata);
         }
-        if (ret_status)
-                *ret_status = answer.status;
-        return r;
+        return r < 0 ? http_explain(r, to, answer.status, ret_error) : r;
 }

@@ -22,3 +22,6 @@ int error_set(Error *error, int code, const char *format, ...) _printf_(3, 4);
 
 /* The same in front of what is known: the former sentence, or else strerror(3) of `code`. */
 int error_prefix(Error *error, int code, const char *format, ...) _printf_(3, 4);
+
+/* What is known: the sentence, or else strerror(3) of the code. */
+const char *error_sentence(const Error *error);

@@ -24,10 +24,6 @@ const char *ask_address_parse(Product product, const char *bytes, size_t size, H
 const char *ask_address_find(const Sysroot *sysroot, const HostInstance *o, uint16_t port,
                              HttpAddress *ret);
 
-/* What is wrong with its answer: the error and the status of http_get(), as "its port 20180 uses
- * TLS". */
-void ask_append_failure(Text *text, const HttpAddress *address, int error, unsigned status);
-
 /* How a running server counts its CPUs, and with `ask` its version and settings, in its own words:
  * TiDB, TiKV and PD are asked, at ask_address_find(), for at most two seconds a question and no
  * more after one that they do not answer. Prints a note when there is no answer. Fills

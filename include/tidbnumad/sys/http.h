@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tidbnumad/base/error.h"
+
 typedef union HttpAddress {
         struct sockaddr any;
         struct sockaddr_in in;
@@ -27,7 +29,7 @@ typedef struct HttpLimits {
  *
  * 0: the body is complete; positive: what the sink has returned; -ETIMEDOUT; -EFBIG: the body is
  * larger; -EPROTO: the server speaks TLS; -EBADMSG: it does not speak HTTP, or its headers are too
- * long; -EREMOTEIO: another status than 200, which `ret_status` is (else 0; may be NULL);
- * -ECONNREFUSED and what else connect(2) gives; what the sink returns. */
+ * long; -EREMOTEIO: another status than 200; -ECONNREFUSED and what else connect(2) gives; what the
+ * sink returns. The sentence is of the server: "its port 20180 uses TLS". */
 int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, HttpSink sink,
-             void *userdata, unsigned *ret_status);
+             void *userdata, Error *ret_error);

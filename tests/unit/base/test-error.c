@@ -31,10 +31,13 @@ TEST(borrowed) {
 
         assert_int_equal(error_prefix(&error, error.code, "the lock: "), -EBUSY);
         assert_string_equal(error.sentence, "the lock: another one has it");
+        assert_string_equal(error_sentence(&error), error.sentence);
         error_done(&error);
         assert_int_equal(error.code, 0);
         assert_null(error.sentence);
         error_done(&error);
+        error.code = -EBUSY;
+        assert_string_equal(error_sentence(&error), "Device or resource busy");
 }
 
 TEST(nobody_wants_the_sentence) {

@@ -71,7 +71,7 @@ static int collect(const char *bytes, size_t size, void *userdata) {
 }
 
 static int get(Behaviour behaviour, const char *text, uint32_t timeout_msec, Text *ret,
-               unsigned *ret_status) {
+               Error *error) {
         const HttpLimits limits = { .timeout_msec = timeout_msec, .body_max_bytes = 100000 };
         HttpAddress address;
         uint16_t port;
@@ -80,7 +80,7 @@ static int get(Behaviour behaviour, const char *text, uint32_t timeout_msec, Tex
 
         address = http_loopback(port);
         text_reset(ret);
-        r = http_get(&address, "/metrics", &limits, collect, ret, ret_status);
+        r = http_get(&address, "/metrics", &limits, collect, ret, error);
         child_end(pid);
         return r;
 }
@@ -91,34 +91,38 @@ TEST(answers) {
         static const struct {
                 const char *text;
                 int expected;
-                unsigned status;
-                const char *body;
+                const char *body, *said;
         } rows[] = {
-                { GOOD "a 1\nb 2\n", 0, 200, "a 1\nb 2\n" },
-                { "HTTP/1.0 200 OK\n\n\r\n", 0, 200, "\r\n" },
-                { GOOD, 0, 200, "" },
-                { GOOD "stop!", 7, 200, "stop!" },
-                { "HTTP/1.1 404 Not Found\r\n\r\na 1\n", -EREMOTEIO, 404, "" },
-                { "HTTP/1.1 302 Found\r\nLocation: http://a/\r\n\r\n", -EREMOTEIO, 302, "" },
-                { "HTTP/1.1 2005\r\n\r\na 1\n", 0, 200, "a 1\n" },
-                { "HTTP/2 200\r\n\r\na 1\n", -EBADMSG, 0, "" },
-                { "HTTP/1.1 200 OK\r\nA: b\r\n", -EBADMSG, 200, "" }, /* the headers do not end */
-                { "SSH-2.0-OpenSSH_9.2\r\n", -EBADMSG, 0, "" },
-                { "J\x01\n5.7.25-TiDB\n", -EBADMSG, 0, "" },
-                { "\x15\x03\x01", -EPROTO, 0, "" },
-                { "\n\na 1\n", -EBADMSG, 0, "" },
-                { "", -EBADMSG, 0, "" },
+                { GOOD "a 1\nb 2\n", 0, "a 1\nb 2\n" },
+                { "HTTP/1.0 200 OK\n\n\r\n", 0, "\r\n" },
+                { GOOD, 0, "" },
+                { GOOD "stop!", 7, "stop!" },
+                { "HTTP/1.1 404 Not Found\r\n\r\na 1\n", -EREMOTEIO, "",
+                  "answers with HTTP status 404" },
+                { "HTTP/1.1 302 Found\r\nLocation: http://a/\r\n\r\n", -EREMOTEIO, "",
+                  "answers with HTTP status 302, a redirection" },
+                { "HTTP/1.1 2005\r\n\r\na 1\n", 0, "a 1\n" },
+                { "HTTP/2 200\r\n\r\na 1\n", -EBADMSG, "", "does not speak HTTP" },
+                { "HTTP/1.1 200 OK\r\nA: b\r\n", -EBADMSG, "",
+                  "does not speak HTTP" }, /* the headers do not end */
+                { "SSH-2.0-OpenSSH_9.2\r\n", -EBADMSG, "", "does not speak HTTP" },
+                { "J\x01\n5.7.25-TiDB\n", -EBADMSG, "", "does not speak HTTP" },
+                { "\x15\x03\x01", -EPROTO, "", "uses TLS" },
+                { "\n\na 1\n", -EBADMSG, "", "does not speak HTTP" },
+                { "", -EBADMSG, "", "does not speak HTTP" },
         };
 
         for (size_t i = 0; i < 2 * ELEMENTSOF(rows); i++) {
                 const Behaviour behaviour = i % 2 ? BYTE_BY_BYTE : ANSWERS;
                 _cleanup_text_ Text body = { 0 };
-                unsigned status = 1;
+                _cleanup_error_ Error error = { 0 };
 
                 print_message("row %zu\n", i / 2);
-                assert_int_equal(get(behaviour, rows[i / 2].text, 60000, &body, &status),
+                assert_int_equal(get(behaviour, rows[i / 2].text, 60000, &body, &error),
                                  rows[i / 2].expected);
-                assert_int_equal(status, rows[i / 2].status);
+                assert_int_equal(error.sentence != NULL, rows[i / 2].said != NULL);
+                if (rows[i / 2].said)
+                        assert_non_null(strstr(error.sentence, rows[i / 2].said));
                 if (rows[i / 2].expected != 7)
                         assert_string_equal(body.data ? body.data : "", rows[i / 2].body);
         }
