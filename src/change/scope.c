@@ -292,7 +292,7 @@ static void on_former(int error, const BusScopeState *state, void *userdata) {
                         .limit = scope_lost_limit(state->limit),
                         .tasks_max = state->tasks_max,
                 };
-        note->call->reply(error, "", note->call->userdata);
+        note->call->reply(&(Error){ .code = error }, note->call->userdata);
 }
 
 static void on_default_tasks(int error, uint64_t tasks_max, void *userdata) {
@@ -300,7 +300,7 @@ static void on_default_tasks(int error, uint64_t tasks_max, void *userdata) {
 
         if (error == 0)
                 note->record->former.default_tasks_max = tasks_max;
-        note->call->reply(error, "", note->call->userdata);
+        note->call->reply(&(Error){ .code = error }, note->call->userdata);
 }
 
 int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,

@@ -142,7 +142,7 @@ static void on_note_read(int error, const BusUnit *unit, void *userdata) {
 
         if (error == 0)
                 error = undo_note_unit(note->backend->sysroot, note->record, unit);
-        note->call->reply(error, "", note->call->userdata);
+        note->call->reply(&(Error){ .code = error }, note->call->userdata);
 }
 
 /* The unit once. Of its processes, the threads that have chosen CPUs themselves: kernels before 6.2
@@ -309,7 +309,7 @@ static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
                                                     !restore->writes[UNIT_LIMIT])
                                          ? RESTORE_WIDEN
                                          : RESTORE_CLEAR;
-        restore->call->reply(error, "", restore->call->userdata);
+        restore->call->reply(&(Error){ .code = error }, restore->call->userdata);
 }
 
 static int restore_read_unit(Backend *backend, UndoRestore *restore, BusUnitReply reply) {
@@ -335,12 +335,12 @@ static IdView property_full_set(const Backend *backend, const UndoRecord *r,
                                                     : ID_VIEW(&backend->all_nodes);
 }
 
-static void on_restore_written(int error, const char *message, void *userdata) {
+static void on_restore_written(const Error *error, void *userdata) {
         UndoRestore *restore = userdata;
 
-        if (error == 0)
+        if (error->code == 0)
                 restore->stage = restore->stage == RESTORE_WIDEN ? RESTORE_WIDENING : RESTORE_CHECK;
-        restore->call->reply(error, message, restore->call->userdata);
+        restore->call->reply(error, restore->call->userdata);
 }
 
 /* 1: there is nothing to write. */
@@ -389,23 +389,23 @@ static bool restore_is_shown(const Backend *backend, const UndoRestore *restore)
 static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
         UndoRestore *restore = userdata;
         const UndoProperty *before = restore->record->properties;
+        Error answer = { .code = error };
 
-        for (size_t i = 0; error == 0 && i < N_UNIT_PROPERTIES; i++) {
+        for (size_t i = 0; answer.code == 0 && i < N_UNIT_PROPERTIES; i++) {
                 IdSet now;
 
                 if (!restore->writes[i] || strcmp(unit->load_state, "loaded") != 0)
                         continue;
                 id_view_convert(unit_property_of(unit, i), ID_TARGET(&now));
                 if (!id_view_equal(undo_property_before(&before[i]), ID_VIEW(&now)))
-                        error = -EBUSY; /* something else writes to it as well */
+                        answer = (Error){ -EBUSY, "something else changed it meanwhile" };
         }
         /* A process that was started in the meantime has inherited the narrow set. */
-        if (error == 0)
-                error = restore_note_group(restore, unit);
-        if (error == 0)
+        if (answer.code == 0)
+                answer.code = restore_note_group(restore, unit);
+        if (answer.code == 0)
                 restore->stage = RESTORE_CHECKED;
-        restore->call->reply(error, error == -EBUSY ? "something else changed it meanwhile" : "",
-                             restore->call->userdata);
+        restore->call->reply(&answer, restore->call->userdata);
 }
 
 int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call) {

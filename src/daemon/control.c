@@ -448,7 +448,7 @@ static void await_releases(const Control *c, const Call *call, Text *missing) {
 
                 if (!call || call_names(call, record->instance, record->unit))
                         append_missing(missing, record->instance, "release in progress",
-                                       releases->list[i]->failure);
+                                       releases->list[i]->failure.sentence);
         }
 }
 

@@ -66,7 +66,8 @@ static int handle_reply(sd_bus_message *message, void *userdata, _unused_ sd_bus
         const sd_bus_error *error = sd_bus_message_get_error(message);
         const Call *call = userdata;
 
-        call->reply(bus_units_error(error), error && error->message ? error->message : "",
+        call->reply(&(Error){ .code = bus_units_error(error),
+                              .sentence = error ? error->message : NULL },
                     call->userdata);
         return 0;
 }

@@ -3,6 +3,8 @@
  * with it. */
 #pragma once
 
+#include <string.h>
+
 #include "tidbnumad/base/cleanup.h"
 
 /* On the stack of whoever wants to know; zeroed, it is no error. What is constant, or lasts as long
@@ -25,3 +27,8 @@ int error_prefix(Error *error, int code, const char *format, ...) _printf_(3, 4)
 
 /* What is known: the sentence, or else strerror(3) of the code. */
 const char *error_sentence(const Error *error);
+
+/* For "%s%s%s": strerror(3) of the code, and behind it the sentence, if there is one. */
+#define ERROR_IN_FULL(error)                                                                       \
+        strerror(-(error)->code), (error)->sentence ? ": " : "",                                   \
+                (error)->sentence ? (error)->sentence : ""

@@ -38,13 +38,9 @@ typedef struct BackendTarget {
         size_t n_members;
 } BackendTarget;
 
-/* `error` is 0 or a negative errno with a message, "" if there is none. Called once for each
- * operation that was started. */
-typedef void (*BackendReply)(int error, const char *message, void *userdata);
-
 /* An operation that may be answered later. Kept by the caller until then. */
 typedef struct BackendCall {
-        BackendReply reply;
+        BusUnitsReply reply; /* called once for each operation that was started */
         void *userdata;
         sd_bus_slot *slot; /* of what was begun; unref it, and no reply comes */
 } BackendCall;

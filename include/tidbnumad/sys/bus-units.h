@@ -9,7 +9,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
-#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/error.h"
 #include "tidbnumad/base/id-set.h"
 
 #define BUS_SYSTEMD "org.freedesktop.systemd1"
@@ -31,8 +31,8 @@ DEFINE_CLEANUP(sd_bus *, bus_units_close)
  * -ENOTCONN: no answer on the bus. 0: NULL, it is no error. */
 int bus_units_error(const sd_bus_error *error);
 
-/* error: 0, or negative errno of these with `message` as systemd put it ("" when there is none). */
-typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
+/* error: its code is 0, or one of these with the sentence that systemd has for it. */
+typedef void (*BusUnitsReply)(const Error *error, void *userdata);
 
 /* Sends a call whose reply is passed to `on_reply`, with a copy of the `size` bytes at `call` as
  * its userdata. `*ret_slot` is the pending call, and owns the copy. 0 microseconds: sd-bus's

@@ -113,17 +113,17 @@ static void bind_try_later(const Binder *b, Instance *i, int error) {
         host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
-static void call_failed(const Binder *b, Instance *i, int error, const char *message) {
+static void call_failed(const Binder *b, Instance *i, const Error *error) {
         const char *what = i->binding.call_kind == STEP_SCOPE      ? "make a scope for it"
                            : i->binding.call_kind == STEP_SET_CPUS ? "set the CPUs"
                                                                    : "set the memory nodes";
-        const Reason code = reason_of_error(error);
+        const Reason code = reason_of_error(error->code);
 
         /* systemd's text is more precise than a number: that of a masked unit is ERFKILL. */
         binding_set_failure(i, code, "%s did not %s: %s; %s; trying again",
-                            instance_ops(i, &b->host->backend)->name, what,
-                            *message ? message : strerror(-error), reason_to_remedy(code));
-        bind_try_later(b, i, error);
+                            instance_ops(i, &b->host->backend)->name, what, error_sentence(error),
+                            reason_to_remedy(code));
+        bind_try_later(b, i, error->code);
 }
 
 /* The present values cannot be read, so they could not be restored later. */
@@ -181,22 +181,22 @@ static void call_succeeded(const Binder *b, Instance *i) {
         p->passes = p->sweeps = p->settles = 0;
 }
 
-static BackendCall *call_of(const Binder *b, Instance *i, BackendReply reply) {
+static BackendCall *call_of(const Binder *b, Instance *i, BusUnitsReply reply) {
         i->binding.answer = (Answer){ .binder = b, .instance = i };
         i->binding.call.reply = reply;
         i->binding.call.userdata = &i->binding.answer;
         return &i->binding.call;
 }
 
-static void on_reply(int error, const char *message, void *userdata) {
+static void on_reply(const Error *error, void *userdata) {
         const Answer *answer = userdata;
         const Binder *b = answer->binder;
         Instance *i = answer->instance;
         uint64_t now = clock_monotonic_usec();
 
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
-        if (error < 0)
-                call_failed(b, i, error, message);
+        if (error->code < 0)
+                call_failed(b, i, error);
         else {
                 call_succeeded(b, i);
                 (void)binding_enter(b, i, EVENT_ANSWER, now);
@@ -205,14 +205,14 @@ static void on_reply(int error, const char *message, void *userdata) {
 }
 
 /* The present values are recorded: now carry out the step itself. */
-static void on_noted(int error, _unused_ const char *message, void *userdata) {
+static void on_noted(const Error *error, void *userdata) {
         const Answer *answer = userdata;
         const Binder *b = answer->binder;
         Instance *i = answer->instance;
 
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
-        if (error < 0) {
-                cannot_note(b, i, error);
+        if (error->code < 0) {
+                cannot_note(b, i, error->code);
         } else {
                 if (undo_admin_limits_plan(b->undo, i)) { /* at once: it is about to be bound */
                         host_queue(b->host, HOST_WORK_PLAN);
@@ -291,7 +291,7 @@ static void bind_failed(const Binder *b, Instance *i, int error) {
             bind_choose_backend(b))
                 return;
         if (error != -ESRCH)
-                call_failed(b, i, error, "");
+                call_failed(b, i, &(Error){ .code = error });
 }
 
 /* Counts as an attempt, as any other call that was answered. */

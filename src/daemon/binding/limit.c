@@ -47,14 +47,14 @@ static bool limit_is_ours(const Instance *i) {
 
 /* --- setting --- */
 
-static void limit_note_failure(const Binder *b, Instance *i, int error, const char *message) {
+static void limit_note_failure(const Binder *b, Instance *i, const Error *error) {
         InstanceMemoryLimit *l = &i->binding.limit;
 
         if (l->retry.failures == 0)
                 journal_log(&b->host->journal, LOG_WARNING,
-                            &INSTANCE_FIELDS(i, .reason = reason_of_error(error)),
+                            &INSTANCE_FIELDS(i, .reason = reason_of_error(error->code)),
                             "%s: its memory limit cannot be set: %s%s%s; trying again", i->name,
-                            strerror(-error), *message ? ": " : "", message);
+                            ERROR_IN_FULL(error));
         retry_failed(&l->retry, RETRY_FIRST_USEC, RETRY_LAST_USEC, clock_monotonic_usec());
 }
 
@@ -63,16 +63,16 @@ static UndoChange limit_change(const InstanceMemoryLimit *l) {
                              .exclusive = true };
 }
 
-static void on_set(int error, const char *message, void *userdata) {
+static void on_set(const Error *error, void *userdata) {
         const Answer *answer = userdata;
         Instance *i = answer->instance;
         InstanceMemoryLimit *l = &i->binding.limit;
         const UndoChange change = limit_change(l);
 
         l->call.slot = sd_bus_slot_unref(l->call.slot);
-        undo_after(answer->binder->undo, i->undo.record, &change, error >= 0);
-        if (error < 0) {
-                limit_note_failure(answer->binder, i, error, message);
+        undo_after(answer->binder->undo, i->undo.record, &change, error->code >= 0);
+        if (error->code < 0) {
+                limit_note_failure(answer->binder, i, error);
                 return;
         }
         l->retry.failures = 0;
@@ -89,7 +89,7 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
                 error = undo_note_limit(&answer->binder->host->sysroot, i->undo.record,
                                         unit->memory_max);
         if (error < 0) {
-                limit_note_failure(answer->binder, i, error, "");
+                limit_note_failure(answer->binder, i, &(Error){ .code = error });
                 return;
         }
         (void)binding_enter(answer->binder, i, EVENT_ANSWER, clock_monotonic_usec());
@@ -179,7 +179,7 @@ static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t
         if (r == -EAGAIN)
                 l->retry.due_usec = now_usec + AGAIN_USEC;
         else if (r < 0 && r != -ESRCH)
-                limit_note_failure(b, i, r, "");
+                limit_note_failure(b, i, &(Error){ .code = r });
 }
 
 void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {

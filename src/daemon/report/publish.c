@@ -203,7 +203,7 @@ static void fill_releases(const Undoing *undo, Snapshot *s, ReleaseInfo *list) {
                 list[s->n_releases++] = (ReleaseInfo){ .name = r->restore.record->instance,
                                                        .unit = r->restore.record->unit,
                                                        .reason = r->why,
-                                                       .failure = r->failure,
+                                                       .failure = r->failure.sentence,
                                                        .failure_code = r->failure_code };
         }
         if (s->irq.host_releasing)

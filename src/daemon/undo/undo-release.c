@@ -28,7 +28,7 @@ static const BackendKind ORDER[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_A
 static void release_free(UndoRelease *r) {
         sd_bus_slot_unref(r->call.slot);
         undo_restore_done(&r->restore);
-        free(r->failure);
+        error_done(&r->failure);
         free(r);
 }
 
@@ -104,22 +104,21 @@ void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
 
 /* --- one of them --- */
 
-static void release_failed(UndoRelease *r, int error, const char *message) {
+static void release_failed(UndoRelease *r, const Error *error) {
         Undoing *undo = r->undo;
         UndoRecord *record = r->restore.record;
-        const Reason code = reason_of_error(error);
+        const Reason code = reason_of_error(error->code);
         const JournalFields fields = { .instance = record->instance, .reason = code };
 
-        free(r->failure);
         r->failure_code = code;
-        if (asprintf(&r->failure, "%s: %s%s%s; %s", undo->host->backend.all[ORDER[r->part]]->name,
-                     strerror(-error), *message ? ": " : "", message, reason_to_remedy(code)) < 0)
-                r->failure = NULL;
+        (void)error_set(&r->failure, error->code, "%s: %s%s%s; %s",
+                        undo->host->backend.all[ORDER[r->part]]->name, ERROR_IN_FULL(error),
+                        reason_to_remedy(code));
         if (r->retry.failures == 0)
                 journal_log(&undo->host->journal, LOG_WARNING, &fields,
                             "%s cannot be released yet: %s. Trying again; its undo record is kept "
                             "until then",
-                            record->instance, r->failure ? r->failure : strerror(-error));
+                            record->instance, error_sentence(&r->failure));
         undo->releases.n_failures++;
         retry_failed(&r->retry, RETRY_FIRST_USEC, RETRY_LAST_USEC, clock_monotonic_usec());
         r->part = 0;
@@ -132,14 +131,14 @@ static void release_failed(UndoRelease *r, int error, const char *message) {
         }
 }
 
-static void on_reply(int error, const char *message, void *userdata) {
+static void on_reply(const Error *error, void *userdata) {
         UndoRelease *r = userdata;
         Undoing *undo = r->undo;
 
         r->call.slot = sd_bus_slot_unref(r->call.slot);
         r->deadline_usec = 0;
-        if (error < 0)
-                release_failed(r, error, message);
+        if (error->code < 0)
+                release_failed(r, error);
         else
                 r->retry.due_usec = clock_monotonic_usec();
         releases_schedule(undo);
@@ -207,13 +206,14 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
                                 r->deadline_usec = now_usec + UNDO_SHOW_TIMEOUT_USEC;
                         r->retry.due_usec = now_usec + SHOW_POLL_USEC;
                         if (now_usec >= r->deadline_usec)
-                                release_failed(r, -ETIMEDOUT,
-                                               "it was written, but the kernel does not show it");
+                                release_failed(r,
+                                               &(Error){ -ETIMEDOUT, "it was written, but the "
+                                                                     "kernel does not show it" });
                 } else if (result == -EINPROGRESS) {
                         r->loop_passes++;
                         r->retry.due_usec = now_usec; /* the next pass of the loop goes on */
                 } else if (result < 0)
-                        release_failed(r, result, "");
+                        release_failed(r, &(Error){ .code = result });
                 if (result < 0)
                         return;
         }

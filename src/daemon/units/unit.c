@@ -128,27 +128,27 @@ static void unit_settle(Unit *u, const UnitDesired *w) {
         host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
 
-static void unit_not_prepared(Unit *u, Reason code, int error, const char *message) {
+static void unit_not_prepared(Unit *u, Reason code, const Error *error) {
         if (u->failures++ == 0)
                 journal_log(&u->units->host->journal, LOG_WARNING,
                             &(JournalFields){ .instance = u->place.label, .reason = code },
                             "%s is not prepared: %s%s%s; trying again at each scan", u->place.name,
-                            strerror(-error), *message ? ": " : "", message);
+                            ERROR_IN_FULL(error));
         unit_set_report(u, "failed", reason_to_sentence(code), code);
         u->place.known = false;
         host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
 
-static void on_written(int error, const char *message, void *userdata) {
+static void on_written(const Error *error, void *userdata) {
         Unit *u = userdata;
         _cleanup_text_ Text what = { 0 };
         bool cpus;
         UnitDesired w;
 
         u->call = sd_bus_slot_unref(u->call);
-        unit_end_write(u, error >= 0);
-        if (error < 0) {
-                unit_not_prepared(u, reason_of_error(error), error, message);
+        unit_end_write(u, error->code >= 0);
+        if (error->code < 0) {
+                unit_not_prepared(u, reason_of_error(error->code), error);
                 return;
         }
         w = unit_desired_make(u);
@@ -228,8 +228,8 @@ void unit_decide(Unit *u) {
         if (r >= 0)
                 r = undo_before(u->units->undo, record, &change);
         if (r < 0) {
-                unit_not_prepared(u, REASON_RECORD_UNWRITABLE, r,
-                                  "the original values cannot be saved");
+                unit_not_prepared(u, REASON_RECORD_UNWRITABLE,
+                                  &(Error){ r, "the original values cannot be saved" });
                 return;
         }
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
@@ -238,7 +238,7 @@ void unit_decide(Unit *u) {
         r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
         if (r < 0) {
                 unit_end_write(u, false);
-                unit_not_prepared(u, reason_of_error(r), r, "");
+                unit_not_prepared(u, reason_of_error(r), &(Error){ .code = r });
         }
 }
 
@@ -287,7 +287,7 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
 
         u->call = sd_bus_slot_unref(u->call);
         if (error < 0) {
-                unit_not_prepared(u, reason_of_error(error), error, "");
+                unit_not_prepared(u, reason_of_error(error), &(Error){ .code = error });
                 return;
         }
         failed = unit_start_note_read(u, read);
@@ -332,7 +332,7 @@ void unit_reconcile(Unit *u) {
                 return;
         r = bus_manager_read_unit(u->units->bus.bus, u->place.name, on_read, u, &u->call);
         if (r < 0)
-                unit_not_prepared(u, reason_of_error(r), r, "");
+                unit_not_prepared(u, reason_of_error(r), &(Error){ .code = r });
 }
 
 void unit_set_state(Unit *u, const char *active_state) {

@@ -125,11 +125,10 @@ static inline void host_done(Host *h) {
 #define _cleanup_host_ _cleanup_(host_done)
 #define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
 
-static inline void on_reply(int error, const char *message, void *userdata) {
+static inline void on_reply(const Error *error, void *userdata) {
         Host *h = userdata;
 
-        (void)message;
-        h->replied = error;
+        h->replied = error->code;
 }
 
 static inline int step(Host *h) {
@@ -147,7 +146,7 @@ static inline void step_and_answer(Host *h) {
         if (bus.read_reply)
                 bus.read_reply(bus.error, bus.error ? NULL : &bus.unit, bus.userdata);
         else
-                bus.write_reply(bus.error, "", bus.userdata);
+                bus.write_reply(&(Error){ .code = bus.error }, bus.userdata);
         assert_int_equal(h->replied, bus.error);
 }
 

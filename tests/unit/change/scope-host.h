@@ -190,11 +190,10 @@ static inline void host_done(Host *h) {
 #define _cleanup_host_ _cleanup_(host_done)
 #define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
 
-static inline void on_reply(int error, const char *message, void *userdata) {
+static inline void on_reply(const Error *error, void *userdata) {
         Host *h = userdata;
 
-        (void)message;
-        h->replied = error;
+        h->replied = error->code;
 }
 
 static inline int note(Host *h) {

@@ -62,15 +62,14 @@ struct Host {
 
 static int ask(Caller *caller);
 
-static void on_reply(int error, const char *message, void *userdata) {
+static void on_reply(const Error *error, void *userdata) {
         Caller *caller = userdata;
         Host *h = caller->host;
 
-        (void)message;
         caller->call.slot = sd_bus_slot_unref(caller->call.slot);
         caller->n_replies++;
-        caller->error = error;
-        if (error < 0 && h->asks_again)
+        caller->error = error->code;
+        if (error->code < 0 && h->asks_again)
                 h->asked_again = ask(caller);
 }
 

@@ -141,7 +141,7 @@ static inline void do_mems(const void *argument) {
 static inline int answer(int r, const BackendCall *call) {
         if (world.ops->kind != BACKEND_SYSTEMD || (r < 0 && world.error % 2))
                 return r < 0 ? r : 1;
-        call->reply(r, "", call->userdata);
+        call->reply(&(Error){ .code = r }, call->userdata);
         return 0;
 }
 

@@ -325,7 +325,7 @@ static inline void request_answer(Call *q, int error) {
         if (q->dropped)
                 return;
         if (q->on_written)
-                q->on_written(error, "", q->userdata);
+                q->on_written(&(Error){ .code = error }, q->userdata);
         else
                 q->on_read(error, error < 0 ? NULL : &unit, q->userdata);
 }

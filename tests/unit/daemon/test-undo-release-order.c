@@ -169,7 +169,7 @@ HOST_TEST(the_last_is_given_up) {
                 assert_true(h->rooms.undo.releases.n > 0);
                 h->now_usec += SEC(5);
                 undo_release_at_due(&h->rooms.undo, h->now_usec);
-                seen.call->reply(-EIO, "", seen.call->userdata);
+                seen.call->reply(&(Error){ .code = -EIO }, seen.call->userdata);
         }
         assert_int_equal(h->rooms.undo.releases.n, 0);
         assert_int_equal(h->rooms.undo.records.n_records, 1);

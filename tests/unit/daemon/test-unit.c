@@ -106,7 +106,7 @@ static unsigned decide(World *w) {
 
         unit_decide(w->unit);
         if (systemd.n_writes > n)
-                systemd.reply(0, "", systemd.userdata);
+                systemd.reply(&(Error){ 0 }, systemd.userdata);
         return systemd.n_writes - n;
 }
 
@@ -181,7 +181,7 @@ WORLD_TEST(write_fails) {
         read_it(w);
         place(w, "2-3", 0);
         unit_decide(w->unit);
-        systemd.reply(-ETIMEDOUT, "late", systemd.userdata);
+        systemd.reply(&(Error){ -ETIMEDOUT, "late" }, systemd.userdata);
         assert_string_equal(w->unit->state, "failed");
         read_it(w);
         assert_int_equal(decide(w), 0);

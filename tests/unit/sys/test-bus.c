@@ -423,11 +423,10 @@ static int note_scope(sd_bus_message *message, sd_bus_message *reply) {
         return sd_bus_message_append(reply, "o", "/job/1");
 }
 
-static void on_started(int error, const char *message, void *userdata) {
-        (void)message;
+static void on_started(const Error *error, void *userdata) {
         (void)userdata;
         bus_scope_call_got.n++;
-        bus_scope_call_got.error = error;
+        bus_scope_call_got.error = error->code;
 }
 
 static const pid_t pids[] = { 100, 200 };

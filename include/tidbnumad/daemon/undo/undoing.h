@@ -19,7 +19,7 @@ typedef struct UndoRelease {
         unsigned loop_passes;   /* that its threads have taken so far */
         const char *why;        /* a constant sentence */
         bool asked;             /* by an operator: done also while the daemon is paused */
-        char *failure;          /* what went wrong in the last attempt; NULL; owned */
+        Error failure;          /* of the last attempt */
         Reason failure_code;
 } UndoRelease;
 
