@@ -244,6 +244,9 @@ static int on_news(sd_event_source *source, void *userdata) {
 
 /* --- deadlines --- */
 
+/* The loop is so late only if it did not run: the whole host was paused, or had no CPU for it. */
+#define LOOP_LATE_USEC (UINT64_C(1000) * 1000)
+
 static void child_give_up(Child *child) {
         const WorkerWait wait = child->wait;
         Workers *all = child->all;
@@ -290,11 +293,13 @@ static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
 
         if (!child->ticket)
                 return 0;
-        /* On a busy host a child may only wait for a CPU. The process has no part in that. One that
-         * runs all the time, because the process gives it ever more to read, is given up in the
-         * end. */
+        /* On a busy host a child may only wait for a CPU, and where the loop did not run, the child
+         * did not either. The process has no part in that. One that runs all the time, because the
+         * process gives it ever more to read, is given up in the end. */
         if (now >= child->deadline_usec && !worker_jobs[child->job].acts &&
-            child->n_extended < WORKER_EXTENDED_MAX && worker_child_is_running(&child->process)) {
+            child->n_extended < WORKER_EXTENDED_MAX &&
+            (now >= child->deadline_usec + LOOP_LATE_USEC ||
+             worker_child_is_running(&child->process))) {
                 child->n_extended++;
                 child->deadline_usec = clock_monotonic_usec() +
                                        worker_jobs[child->job].deadline_usec / all->divisor;
@@ -375,6 +380,9 @@ static int child_new(Workers *all, WorkerLane lane, Child **ret) {
         }
         all->children[all->n_children++] = child;
         r = sd_event_add_io(all->event, &child->io, child->process.fd, EPOLLIN, on_message, child);
+        /* An answer that is there counts before the deadline, however late both are seen. */
+        if (r >= 0)
+                r = sd_event_source_set_priority(child->io, SD_EVENT_PRIORITY_NORMAL - 1);
         if (r >= 0)
                 r = event_source_add_off(all->event, &child->timer, 0, on_timer, child);
         if (r < 0) {

@@ -15,11 +15,12 @@
  * aside, so that some processes whose memory maps are locked do not hold up the children of all.
  *
  * Each job has a deadline, which is put off up to WORKER_EXTENDED_MAX times as long as the child
- * only waits for a CPU, if the job only reads. A child that misses it is killed, and left alone if
- * it does not die. The process of that job is remembered, and no job for it runs again before
- * workers_forget(), but see WORKER_EXCUSE_USEC. Where all children of a lane are taken, one that
- * has run for WORKER_SHARE_USEC is given up likewise. At most WORKER_LATE_USER_MAX facts of one
- * user take long at a time, so that thousands of processes that do not answer cost no more.
+ * only waits for a CPU, or the loop itself did not run, if the job only reads. A child that misses
+ * it is killed, and left alone if it does not die. The process of that job is remembered, and no
+ * job for it runs again before workers_forget(), but see WORKER_EXCUSE_USEC. Where all children of
+ * a lane are taken, one that has run for WORKER_SHARE_USEC is given up likewise. At most
+ * WORKER_LATE_USER_MAX facts of one user take long at a time, so that thousands of processes that
+ * do not answer cost no more.
  *
  * A child that waits in the kernel and ignores SIGKILL is stuck. Each is a task of the unit, which
  * has TasksMax= of them: with WORKER_STUCK_USER_MAX stuck ones for processes of one user, no more

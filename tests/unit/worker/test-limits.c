@@ -76,6 +76,39 @@ OFFICE_TEST(one_that_is_late) {
 }
 
 /* It may have been the command line of the program before. */
+static int on_other_event(_unused_ sd_event_source *source, _unused_ void *userdata) {
+        return 0;
+}
+
+/* As after a pause of the whole host: the answer is there, and the loop comes to it behind another
+ * event and after the deadline. */
+OFFICE_TEST(a_loop_that_is_late) {
+        workers_hurry(o->workers, 100);
+        assert_int_equal(IN_THE_END(o, read_args(o, 0, 1)), 0);
+        (void)signal_workers(SIGSTOP);
+        workers_begin_pass(o->workers, true);
+        assert_int_equal(read_args(o, 1, 1), -EAGAIN);
+        (void)signal_workers(SIGCONT);
+        (void)usleep(400000);
+        assert_int_equal(sd_event_add_defer(o->event, NULL, on_other_event, NULL), 0);
+        assert_int_equal(IN_THE_END(o, read_args(o, 1, 1)), 0);
+        assert_int_equal(o->n_hung, 0);
+}
+
+/* It was as paused as the loop, and has its answer only afterwards. */
+OFFICE_TEST(a_loop_and_a_worker_that_are_late) {
+        workers_hurry(o->workers, 100);
+        assert_int_equal(IN_THE_END(o, read_args(o, 0, 1)), 0);
+        (void)signal_workers(SIGSTOP);
+        workers_begin_pass(o->workers, true);
+        assert_int_equal(read_args(o, 1, 1), -EAGAIN);
+        (void)usleep(1500000);
+        assert_true(sd_event_run(o->event, 0) >= 0);
+        (void)signal_workers(SIGCONT);
+        assert_int_equal(IN_THE_END(o, read_args(o, 1, 1)), 0);
+        assert_int_equal(o->n_hung, 0);
+}
+
 OFFICE_TEST(one_that_is_late_for_another_program) {
         stop_workers(o);
         assert_int_equal(read_args(o, 0, 1), -EAGAIN);
