@@ -13,6 +13,7 @@
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/policy-dir.h"
 
@@ -45,6 +46,30 @@ static int check_lost_policies(const Args *args, Policies *p) {
                 return r;
         policy_check_lost(&kept, &p->set, &p->files, policy_dir_find_beside, &p->errors);
         return p->errors.error < 0 ? -ENOMEM : p->errors.n_messages > before ? -EINVAL : 0;
+}
+
+/* Warns of strict binding whose need exceeds the nodes. Takes over `running`. 0 or -ENOMEM. */
+static int check_need(const Args *args, const Machine *machine, HostInstances *running,
+                      Policies *p) {
+        _cleanup_situation_ Situation s = {
+                .args = args, .machine = machine, .policies = p, .instances = TAKE_STRUCT(*running)
+        };
+        int r = host_instances_describe(&machine->sysroot, &machine->topology, &s.instances);
+
+        if (r >= 0)
+                r = situation_plan(&s);
+        for (size_t i = 0; i < s.report.n_instances && r >= 0; i++) {
+                const PlanReportInstance *row = &s.report.instances[i];
+                const Policy *policy = row->in->policy;
+                const SourceFile *file = source_file_find(&p->files, policy->file);
+
+                if (file && row->choice->warnings & WARN_MEMORY)
+                        diagnostics_add_at(&p->warnings, file,
+                                           (SourceSpan){ policy->line, policy->column, 0 },
+                                           "policy `%s`, %s: %s", policy->name, row->in->name,
+                                           placement_warning_to_string(WARN_MEMORY));
+        }
+        return r == -ENOMEM ? r : 0;
 }
 
 /* The daemon loads such a policy, and places nothing by it. */
@@ -113,15 +138,17 @@ int command_validate(const Args *args, Error *error) {
         if (r >= 0 && machine.live && args->n_policy_dirs > 0)
                 r = check_lost_policies(args, &policies);
         valid = r >= 0;
-        if (r == 0 && machine.live && !policies_are_built_in(&policies)) {
+        if (r == 0 && machine.runs && !policies_are_built_in(&policies)) {
                 r = instances_find(&machine.sysroot, set, NULL, &running);
                 /* Without access to processes, nothing is known of them. */
-                if (r >= 0 && (running.n_denied == 0 || geteuid() == 0))
+                if (r >= 0 && machine.live && (running.n_denied == 0 || geteuid() == 0))
                         policy_check_matched(set, policy_is_matched, &running, &policies.files,
                                              &policies.warnings);
-                else if (r >= 0)
+                else if (r >= 0 && machine.live)
                         r = word_list_add(&notes, "without root, policies that match no process "
                                                   "are not reported");
+                if (r >= 0)
+                        r = check_need(args, &machine, &running, &policies);
                 if (r >= 0)
                         r = policies.warnings.error;
         }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "../../support/fake-tree.h"
+#include "../world/fake-machine.h"
 
 #define MACHINE " --topology 'package:2 numa:2(memory=64GiB) core:4 pu:2'"
 
@@ -170,6 +171,28 @@ static json_t *parse(const FakeTree *tree, const char *words, int status) {
         if (!json)
                 fail_msg("%s:\n%s", error.text, a.out);
         return json;
+}
+
+/* Node 0 has 1,000 KiB. */
+MACHINE_TEST(strict_binding_whose_need_exceeds_the_node) {
+        static const char *const expected[][2] = {
+                { "bind", "warning: p.yaml:3:5: policy `db`, db: its memory does not fit" },
+                { "preferred", "OK: 1 policy in 1 file.\n" },
+        };
+
+        fake_process(tree, 10, 1, "/opt/db", "/system.slice/db.service", "0-3");
+        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset memory\n");
+        fake_write(tree, "sys/fs/cgroup/system.slice/db.service/cgroup.procs", "10\n");
+        fake_write(tree, "sys/fs/cgroup/system.slice/db.service/memory.numa_stat",
+                   "anon N0=800000 N2=3000000\nfile N0=0 N2=0\nshmem N0=0 N2=0\n");
+        for (size_t i = 0; i < ELEMENTSOF(expected); i++) {
+                fake_write(tree, "p.yaml",
+                           fmt("version: 1\npolicies:\n"
+                               "  - {name: db, match: {exe: db, unit: db.service}, memory: %s,\n"
+                               "     place: {nodes: 0}}\n",
+                               expected[i][0]));
+                check(tree, "validate --sysroot . p.yaml", 0, expected[i][1], NULL);
+        }
 }
 
 FILES_TEST(validate_json) {
