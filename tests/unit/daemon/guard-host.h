@@ -9,7 +9,7 @@
 #include "../../support/fake-tree.h"
 #include "../change/set-before.h"
 #include "capture.h"
-#include "rooms.h"
+#include "published.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/clock.h"
@@ -31,6 +31,9 @@ static struct {
         NodeSet admins;    /* what the admin has set on each unit */
         bool mover_works;  /* else the worker has not answered yet */
         unsigned n_moves;
+        /* Instead, if it is set: a step of the mover, as worker_move(). */
+        int (*on_move)(const ProcHandle *handle, const WorkerMove *move, MoverCounters *counters,
+                       uint64_t *ret_bytes);
 } kernel;
 
 uint64_t __wrap_clock_monotonic_usec(void);
@@ -131,13 +134,16 @@ static const BackendOps *const fake_backends[] = {
 int __wrap_worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
                        const NodeSet *nodes, const CpuSet *cpus, MoverCounters *counters,
                        uint64_t *ret_bytes);
-int __wrap_worker_move(_unused_ Workers *workers, const ProcHandle *handle,
-                       _unused_ const WorkerMove *move, const NodeSet *nodes,
-                       _unused_ const CpuSet *cpus, MoverCounters *counters, uint64_t *ret_bytes) {
+int __wrap_worker_move(_unused_ Workers *workers, const ProcHandle *handle, const WorkerMove *move,
+                       const NodeSet *nodes, _unused_ const CpuSet *cpus, MoverCounters *counters,
+                       uint64_t *ret_bytes) {
         uint64_t home[NODES] = { 0 };
 
+        assert_true(id_set_has(nodes, move->target) || !kernel.on_move);
         kernel.n_moves++;
         *ret_bytes = 0;
+        if (kernel.on_move)
+                return kernel.on_move(handle, move, counters, ret_bytes);
         if (!kernel.mover_works)
                 return -EAGAIN;
         home[id_set_next(nodes, 0)] = 1;
@@ -162,6 +168,7 @@ typedef struct TestHost {
         uint64_t watermarks[NODES], left[NODES];
         PolicyCounters counters[SERVICES];
         uint64_t rate_bytes_per_sec; /* of the mover, by each policy */
+        MigrateMode migrate;
         Policy policies[SERVICES];
         Rooms rooms;
 } TestHost;
@@ -185,6 +192,7 @@ static inline void daemon_start(TestHost *h) {
                 .host.policies = { .mode = ENFORCEMENT_ENFORCE, .policies = h->policies },
                 .host.policies_known = true,
                 .host.ready = true,
+                .host.runtime_fd = kernel.tree.fd,
                 .host.journal = { .max_priority = LOG_WARNING },
                 .host.backend = { .ops = &fake_systemd,
                                   .all = fake_backends,
@@ -193,6 +201,9 @@ static inline void daemon_start(TestHost *h) {
                 .binding.policy_counters = h->counters
         };
         rooms_wire(m);
+        assert_int_equal(access_carry_counts(&m->sampling, &(PolicySet){ .policies = h->policies,
+                                                                         .n_policies = SERVICES }),
+                         0);
         m->host.sysroot.live = true;
         assert_int_equal(sd_event_new(&m->host.event), 0);
         assert_int_equal(undo_open(&m->undo.records, kernel.tree.fd), 0);
@@ -205,6 +216,7 @@ static inline void daemon_stop(TestHost *h) {
         Rooms *m = &h->rooms;
 
         rooms_free_instances(m);
+        sampling_done(&m->sampling);
         guard_stop(&m->binding);
         undo_release_done(&m->undo);
         undo_done(&m->undo.records);
@@ -276,8 +288,8 @@ static inline void started(pid_t pid, const char *mems) {
         kernel_hold(unit, (uint64_t[NODES]){ 0 });
 }
 
-/* The daemon sees a service that runs, whose policy gives it these nodes. */
-static inline Instance *seen(TestHost *h, pid_t pid, const char *nodes, MemoryMode memory) {
+/* The daemon learns of a service that runs, whose policy gives it these nodes. */
+static inline Instance *noticed(TestHost *h, pid_t pid, const char *nodes, MemoryMode memory) {
         Rooms *m = &h->rooms;
         const char *unit = fmt("%d.service", pid);
         Process process = { .id = { .pid = pid },
@@ -294,13 +306,21 @@ static inline Instance *seen(TestHost *h, pid_t pid, const char *nodes, MemoryMo
                                        .max_instances = 1,
                                        .place = { .count = 1, .nodes = node_set(nodes) },
                                        .rate_bytes_per_sec = h->rate_bytes_per_sec,
+                                       .migrate = h->migrate,
                                        .memory = memory };
         assert_int_equal(proc_open(&kernel.tree.sysroot, pid, &handle), 0);
         process.id.start_ticks = handle.start_ticks;
         i = rooms_add(m, &h->policies[index], &process, &handle);
         i->policy_index = index;
         undo_adopt(&m->undo, i);
-        binding_work(&m->binding, i, WORK_JOINED, kernel.now);
+        binding_work(&m->binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
+        return i;
+}
+
+/* And has done what it can. */
+static inline Instance *seen(TestHost *h, pid_t pid, const char *nodes, MemoryMode memory) {
+        Instance *i = noticed(h, pid, nodes, memory);
+
         for (unsigned n = 0; n < 5; n++) { /* the plan for its means is made within that time */
                 reconcile_round(h);
                 kernel.now += SEC(1) / 10;
@@ -322,6 +342,10 @@ static inline void assert_mems(const Instance *i, const char *expected) {
         assert_true(path_read(kernel.tree.fd, text, sizeof(text),
                               "sys/fs/cgroup/system.slice/%s/cpuset.mems.effective", i->unit) >= 0);
         assert_string_equal(text, expected);
+}
+
+static inline InstanceInfo published(TestHost *h, const Instance *i) {
+        return rooms_published(&h->rooms, &kernel.tree, i);
 }
 
 static inline Verdict reported(const TestHost *h, const Instance *i) {

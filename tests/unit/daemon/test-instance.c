@@ -1,6 +1,4 @@
 /* Life of instances: names, who belongs to one, and that processes and handles stay in step. */
-#include <math.h>
-
 #include "../../support/test.h"
 
 #include "rooms.h"
@@ -112,16 +110,6 @@ TEST(names_by_port) {
         assert_false(instance_is_service(i));
 }
 
-TEST(new) {
-        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
-
-        assert_int_equal(i->first_seen_usec, 1000);
-        assert_true(isnan(i->binding.bind_seconds) && isnan(i->sampling.remote_ratio));
-        assert_int_equal(i->binding.state, INSTANCE_WAITING);
-        assert_non_null(i->binding.step.reason);
-        assert_null(instance_free(NULL));
-}
-
 TEST(owns) {
         _cleanup_instance_ Instance *service = make_instance("/srv/a", "a.service");
         _cleanup_instance_ Instance *single = make_instance("/srv/a", "session-1.scope");
@@ -184,65 +172,4 @@ TEST(removal_closes) {
         fd = other->members[0].handle->dir_fd;
         instance_free(other);
         assert_int_equal(fcntl(fd, F_GETFD), -1);
-}
-
-/* As if a pass over the instance's first process were under way. */
-static void pretend_pass(Instance *i) {
-        i->binding.state = INSTANCE_MOVING;
-        i->binding.kernel = (KernelMoves){ .list = calloc(1, sizeof(NodeMove)), .n = 1 };
-}
-
-static void change(Instance *i, uint64_t now_usec) {
-        Host host = { .queued = 0 };
-        const Binder b = { .host = &host };
-
-        (void)binding_enter(&b, i, EVENT_CHANGE, now_usec);
-}
-
-static void assert_no_pass(const Instance *i) {
-        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
-        assert_null(i->binding.kernel.list);
-}
-
-TEST(changes_end_a_pass) {
-        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
-
-        add(i, 10);
-        assert_int_equal(instance_take(i, WORK_DISPATCHED), WORK_JOINED);
-        add(i, 20);
-        instance_remove_process(i, 1);
-        assert_int_equal(instance_take(i, WORK_LEFT), WORK_LEFT);
-        assert_int_equal(instance_take(i, WORK_DISPATCHED), WORK_JOINED);
-        assert_int_equal(instance_take(i, WORK_DISPATCHED), 0);
-        pretend_pass(i);
-        change(i, 5000);
-        assert_no_pass(i);
-}
-
-TEST(restart) {
-        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
-        static const Progress none;
-
-        memset(&i->binding.progress, 0x7f, sizeof(i->binding.progress));
-        i->binding.due_usec = INSTANCE_NEVER;
-        i->binding.migrated_bytes = 7;
-        i->binding.we_narrowed = true;
-        change(i, 5000);
-        assert_memory_equal(&i->binding.progress, &none, sizeof(none));
-        assert_int_equal(i->binding.due_usec, 5000);
-        assert_int_equal(i->binding.migrated_bytes, 7); /* a counter never goes back */
-        assert_true(i->binding.we_narrowed);            /* what the kernel has does not go away */
-}
-
-TEST(failure) {
-        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
-
-        binding_set_failure(i, REASON_NO_ROOM, "%s: %d", "a", 5);
-        assert_int_equal(i->binding.failure_code, REASON_NO_ROOM);
-        assert_string_equal(i->binding.failure, "a: 5");
-        binding_set_failure(i, REASON_OTHER, "later");
-        assert_string_equal(i->binding.failure, "later");
-        binding_clear_failure(i);
-        assert_int_equal(i->binding.failure_code, REASON_NONE);
-        assert_null(i->binding.failure);
 }

@@ -1,233 +1,543 @@
-/* Moving in slices: turns and passes. */
-#include "move-host.h"
+/* Moving in slices: turns, passes, pace, what is logged, and migration by the kernel. */
+#include <math.h>
+
+#include "guard-host.h"
+
+#define UNIT "sys/fs/cgroup/system.slice/10.service/"
+
+/* Where the memory is, in MiB; what a step of the mover brings home of it, and how it ends. */
+static struct {
+        uint64_t mib[NODES];
+        uint64_t own, shared, found_bytes, failed;
+        int answer;
+        unsigned n_steps_of[3]; /* from process 10 on */
+        bool alone;
+        const char *bound_before; /* a service that must have its CPUs at each step */
+        char steps[256];          /* the processes, and the calls of migrate_pages(2) */
+} mover;
+
+static void note_step(const char *text) {
+        const size_t n = strlen(mover.steps);
+
+        (void)snprintf(mover.steps + n, sizeof(mover.steps) - n, "%s%s", n > 0 ? " " : "", text);
+}
+
+static int on_move(const ProcHandle *handle, const WorkerMove *move, MoverCounters *counters,
+                   uint64_t *ret_bytes) {
+        char cpus[ID_SET_LIST_MAX];
+
+        if (mover.bound_before) {
+                assert_true(path_read(kernel.tree.fd, cpus, sizeof(cpus),
+                                      "sys/fs/cgroup/system.slice/%s/cpuset.cpus.effective",
+                                      mover.bound_before) >= 0);
+                assert_string_equal(cpus, "1");
+        }
+        note_step(fmt("%d", handle->pid));
+        if (handle->pid < 13)
+                mover.n_steps_of[handle->pid - 10]++;
+        mover.alone = move->alone;
+        counters->found_bytes += mover.found_bytes + MIB(mover.own);
+        counters->moved_bytes += MIB(mover.own);
+        counters->shared_moved_bytes += MIB(mover.shared);
+        counters->failed_pages += mover.failed;
+        *ret_bytes = MIB(mover.own + mover.shared);
+        if (mover.own > 0) {
+                mover.mib[0] -= mover.own < mover.mib[0] ? mover.own : mover.mib[0];
+                kernel_hold("10.service", mover.mib);
+        }
+        return mover.answer;
+}
+
+int __wrap_worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);
+int __wrap_worker_migrate(_unused_ Workers *workers, const ProcHandle *handle, uint32_t from,
+                          uint32_t to) {
+        note_step(fmt("%d:%u-%u", handle->pid, from, to));
+        mover.mib[to] += mover.mib[from];
+        mover.mib[from] = 0;
+        kernel_hold("10.service", mover.mib);
+        return 0;
+}
+
+static void hold(uint64_t node_0, uint64_t node_1, uint64_t node_2, uint64_t node_3) {
+        memcpy(mover.mib, (uint64_t[]){ node_0, node_1, node_2, node_3 }, sizeof(mover.mib));
+        kernel_hold("10.service", mover.mib);
+}
+
+/* On node 0, besides little at home. */
+static void hold_bytes(uint64_t anon, uint64_t mapped) {
+        fake_write(&kernel.tree, UNIT "memory.numa_stat",
+                   fmt("anon N0=%ju N1=5\nfile N0=0 N1=0\nshmem N0=0 N1=0\n"
+                       "file_mapped N0=%ju N1=7\n",
+                       (uintmax_t)anon, (uintmax_t)mapped));
+}
+
+static void mover_init(TestHost *h) {
+        host_init(h);
+        h->rate_bytes_per_sec = MIB(64);
+        memset(&mover, 0, sizeof(mover));
+        kernel.on_move = on_move;
+        mover.answer = 1;
+        started(10, ALL_NODES);
+        hold(100, 0, 0, 0);
+}
+#define MOVER_TEST(test) TEST_WITH(test, TestHost, h, mover_init, host_done)
+
+static void reconcile_after(TestHost *h, uint64_t usec) {
+        kernel.now += usec;
+        reconcile_due(&h->rooms.binding, kernel.now);
+}
+
+static void wait_for_a_step(TestHost *h) {
+        const unsigned n = kernel.n_moves;
+
+        reconcile_due(&h->rooms.binding, kernel.now);
+        for (unsigned k = 0; k < 10 && kernel.n_moves == n; k++)
+                reconcile_after(h, SEC(1) / 10);
+        assert_int_equal(kernel.n_moves, n + 1);
+}
+
+/* The first step on the way to node 1 has been made. */
+static Instance *moves(TestHost *h, pid_t pid) {
+        Instance *i;
+
+        if (pid > 10) {
+                started(pid, ALL_NODES);
+                kernel_hold(fmt("%d.service", pid), (uint64_t[NODES]){ 100 });
+        }
+        i = noticed(h, pid, "1", MEMORY_PREFERRED);
+        wait_for_a_step(h);
+        return i;
+}
+
+/* The last part of what is logged, at most once in it. */
+static void assert_once(const char *text, const char *part) {
+        assert_contains(text, part);
+        assert_null(strstr(strstr(text, part) + 1, part));
+}
 
 /* --- turns --- */
 
 /* A binding goes before all moves, however long these have been due; of the moves one slice. */
-HOST_TEST(bindings_go_first) {
-        Instance *mover, *other, *fresh;
-        static int in_flight;
-
-        mover = add(h, 10);
-        other = add(h, 20);
-        fresh = add(h, 30);
-        pass_begin(h, mover);
-        pass_begin(h, other);
-        mover->binding.due_usec = 2;
-        other->binding.due_usec = 1;
-        fresh->binding.due_usec = fake.now;
-        fresh->binding.call.slot = (void *)&in_flight; /* it is not observed any further then */
-        reconcile_due(&h->rooms.binding, fake.now);
-        assert_true(fresh->binding.due_usec == INSTANCE_NEVER);
-        assert_ptr_equal(fake.last, &other->binding.counted);
-        assert_int_equal(mover->binding.due_usec, 2);
-        reconcile_due(&h->rooms.binding, fake.now);
-        assert_ptr_equal(fake.last, &mover->binding.counted);
-        fresh->binding.call.slot = NULL;
+MOVER_TEST(bindings_go_first) {
+        (void)moves(h, 10);
+        (void)moves(h, 11);
+        reconcile_after(h, 2);
+        reconcile_after(h, 2);
+        started(12, ALL_NODES);
+        (void)noticed(h, 12, "1", MEMORY_PREFERRED);
+        reconcile_after(h, SEC(1)); /* its means */
+        mover.steps[0] = '\0';
+        mover.bound_before = "12.service";
+        reconcile_after(h, SEC(1));
+        assert_int_equal(strlen(mover.steps), 2);
 }
 
-HOST_TEST(moves_take_turns) {
-        unsigned slices[3] = { 0 };
-        Instance *i[3];
+MOVER_TEST(moves_take_turns) {
+        unsigned before[3];
 
-        for (unsigned k = 0; k < 3; k++) {
-                i[k] = add(h, 10 + (pid_t)k);
-                pass_begin(h, i[k]);
-        }
+        for (unsigned k = 0; k < 3; k++)
+                (void)moves(h, 10 + (pid_t)k);
+        reconcile_after(h, 2); /* those that were due since the others came */
+        memcpy(before, mover.n_steps_of, sizeof(before));
         for (unsigned n = 0; n < 300; n++) {
-                reconcile_due(&h->rooms.binding, fake.now);
-                for (unsigned k = 0; k < 3; k++)
-                        slices[k] += fake.last == &i[k]->binding.counted;
+                const unsigned steps = kernel.n_moves;
+
+                reconcile_after(h, 2);
+                assert_int_equal(kernel.n_moves, steps + 1); /* a slice is one piece */
         }
         for (unsigned k = 0; k < 3; k++)
-                assert_int_equal(slices[k], 100);
+                assert_int_equal(mover.n_steps_of[k] - before[k], 100);
 }
 
-/* A slice is one piece, though there is more to do. */
-HOST_TEST(a_slice_ends) {
-        Instance *i = add(h, 10);
+/* A process of it ends, or another one joins: the pass begins again, with those that there are. */
+MOVER_TEST(who_leaves_ends_a_pass) {
+        Process second = { .id = { .pid = 11 }, .exe = strdup("/x") };
+        ProcHandle handle = PROC_HANDLE_NONE;
+        Instance *i = moves(h, 10);
 
-        pass_begin(h, i);
-        move_slice(&h->rooms.binding, i, fake.now);
-        assert_int_equal(fake.n_steps, 1);
-        assert_true(i->binding.state == INSTANCE_MOVING && i->binding.due_usec <= fake.now + 1);
+        fake_process(&kernel.tree, 11, 10, "/x", "/system.slice/10.service", ALL_NODES);
+        fake_write(&kernel.tree, UNIT "cgroup.procs", "10\n11\n");
+        assert_int_equal(proc_open(&kernel.tree.sysroot, 11, &handle), 0);
+        second.id.start_ticks = handle.start_ticks;
+        assert_int_equal(instance_add_process(i, &second, &handle), 0);
+        assert_int_equal(registry_enter(&h->rooms.registry, i, &i->members[1]), 0);
+        binding_work(&h->rooms.binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
+        assert_state(h, i, INSTANCE_WAITING, REASON_NONE);
+        mover.answer = 0;
+        reconcile_after(h, 2);
+        mover.answer = 1;
+        reconcile_after(h, 2);
+        assert_string_equal(mover.steps, "10 10 11");
+        fake_write(&kernel.tree, UNIT "cgroup.procs", "10\n");
+        registry_remove_process(&h->rooms.registry, i, 1);
+        binding_work(&h->rooms.binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
+        assert_state(h, i, INSTANCE_WAITING, REASON_NONE);
+        reconcile_after(h, 2);
+        assert_string_equal(mover.steps, "10 10 11 10");
+}
+
+/* Whatever is queued is done once: who wakes, begins from the beginning or not, and who does not
+ * count as bound any more. Its memory is pinned, so that a pass is made from the beginning only. */
+TEST(work_is_done_by_its_reason) {
+        static const struct {
+                const char *what;
+                uint32_t work;
+                bool wakes, begins, forgets_all, first;
+        } rows[] = {
+                { "joined", WORK_JOINED, true, true, false, true },
+                { "left", WORK_LEFT, true, true },
+                { "policy", WORK_POLICY, true, true },
+                { "admin", WORK_ADMIN, true, true },
+                { "request", WORK_REQUEST, true, true },
+                { "record", WORK_RECORD, true, true, true },
+                { "place", WORK_PLACE, true },
+                { "renamed", WORK_RENAMED },
+                { "storage", WORK_STORAGE },
+                { "reloaded", WORK_RELOADED, true },
+                { "place and record", WORK_PLACE | WORK_RECORD, true, true, true },
+        };
+
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                Binder *b;
+                Instance *i;
+                TestHost h;
+
+                mover_init(&h);
+                b = &h.rooms.binding;
+                mover.answer = 0;
+                i = moves(&h, 10);
+                seconds(&h, 10);
+                assert_state(&h, i, INSTANCE_PARTLY, REASON_PINNED_PAGES);
+                assert_true(reconcile_is_settled(b));
+                kernel.n_moves = 0;
+                instance_queue(i, rows[k].work);
+                binding_work(b, i, instance_take(i, WORK_DISPATCHED), kernel.now);
+                if (reconcile_is_settled(b) == rows[k].wakes)
+                        fail_msg("%s: settled", rows[k].what);
+                assert_int_equal(reported(&h, i).state,
+                                 rows[k].forgets_all ? INSTANCE_WAITING : INSTANCE_PARTLY);
+                reconcile_first(b, kernel.now); /* decides a pass, whose first step comes next */
+                assert_int_equal(reported(&h, i).state == INSTANCE_MOVING, rows[k].first);
+                reconcile_due(b, kernel.now);
+                if ((kernel.n_moves > 0) != rows[k].begins)
+                        fail_msg("%s: %u steps", rows[k].what, kernel.n_moves);
+                host_done(&h);
+        }
 }
 
 /* --- a pass --- */
 
-HOST_TEST(pending_goes_down) {
-        Instance *i = add(h, 10);
+MOVER_TEST(pending_goes_down) {
+        Instance *i;
 
-        i->binding.placement.rate_bytes_per_sec = MIB(100000);
-        fake.own = MIB(2);
-        fake.shared = MIB(1);
-        pass_begin(h, i);
-        move_slice(&h->rooms.binding, i, fake.now);
-        assert_true(fake.n_steps > 0);
-        assert_int_equal(i->binding.outside_bytes, MIB(100) - fake.n_steps * MIB(2));
-        assert_int_equal(i->binding.migrated_bytes, fake.n_steps * MIB(3));
-        i->binding.outside_bytes = MIB(1);
-        move_slice(&h->rooms.binding, i, fake.now);
-        assert_int_equal(i->binding.outside_bytes,
-                         0); /* there was more than the last sample knew */
+        h->rate_bytes_per_sec = MIB(100000);
+        mover.own = 2;
+        mover.shared = 1;
+        i = moves(h, 10);
+        assert_int_equal(published(h, i).pending_bytes, MIB(98));
+        assert_int_equal(published(h, i).migrated_bytes, MIB(3));
+        reconcile_after(h, SEC(1));
+        assert_int_equal(published(h, i).pending_bytes, MIB(96));
+        assert_int_equal(published(h, i).migrated_bytes, MIB(6));
+        mover.own = 200; /* there was more than the last sample knew */
+        reconcile_after(h, SEC(1));
+        assert_int_equal(published(h, i).pending_bytes, 0);
 }
 
 /* What an instance has counted is its policy's as well, and stays when it ends. */
-HOST_TEST(counted_for_the_policy) {
-        for (pid_t pid = 10; pid < 12; pid++) {
-                Instance *i = add(h, pid);
+MOVER_TEST(counted_for_the_policy) {
+        Instance *i;
 
-                fake.own = MIB(2);
-                fake.failed = 3;
-                fake.answer = 0;
-                pass_begin(h, i);
-                move_slice(&h->rooms.binding, i, fake.now);
-                assert_int_equal(i->binding.migrated_bytes, MIB(2));
-                assert_int_equal(i->binding.failed_pages, 3);
-                registry_remove_process(&h->rooms.registry, i, 0);
-                rooms_free_instance(registry_take_ended(&h->rooms.registry));
-                assert_int_equal(h->rooms.registry.n_instances, 0);
-        }
+        mover.own = 2;
+        mover.failed = 3;
+        mover.answer = 0;
+        i = moves(h, 10);
+        reconcile_after(h, SEC(1)); /* another pass */
+        assert_int_equal(published(h, i).migrated_bytes, MIB(4));
+        assert_int_equal(published(h, i).failed_pages, 6);
+        registry_remove_process(&h->rooms.registry, i, 0);
+        rooms_free_instance(registry_take_ended(&h->rooms.registry));
         assert_int_equal(h->counters[0].migrated_bytes, MIB(4));
         assert_int_equal(h->counters[0].failed_pages, 6);
 }
 
-/* The one that is paid for is what was moved: 64 MiB a second, a piece at a time. */
-HOST_TEST(rate) {
-        uint64_t begin;
-        Instance *i = add(h, 10);
+static uint64_t moved_within(TestHost *h, const Instance *i, uint64_t usec) {
+        const uint64_t before = published(h, i).migrated_bytes, end = kernel.now + usec;
 
-        fake.own = MIB(2);
-        pass_begin(h, i);
-        begin = fake.now;
-        while (i->binding.migrated_bytes < MIB(64)) {
-                move_slice(&h->rooms.binding, i, fake.now);
-                assert_true(i->binding.due_usec != INSTANCE_NEVER);
-                fake.now = i->binding.due_usec > fake.now ? i->binding.due_usec : fake.now;
+        while (kernel.now < end)
+                reconcile_after(h, 1000);
+        return published(h, i).migrated_bytes - before;
+}
+
+/* How a process that executes other programs all the time, or has ended, is left alone. */
+TEST(another_program) {
+        static const struct {
+                int answer;
+                unsigned least, most;
+        } rows[] = { { -ESTALE, 3, 20 }, { -ESRCH, 1, 1 } };
+
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                Instance *i;
+                TestHost h;
+
+                mover_init(&h);
+                mover.answer = rows[k].answer;
+                i = moves(&h, 10);
+                for (unsigned n = 0; n < 100; n++)
+                        reconcile_after(&h, 2);
+                assert_in_range(kernel.n_moves, rows[k].least, rows[k].most);
+                assert_int_equal(reported(&h, i).state, INSTANCE_SETTLING);
+                host_done(&h);
         }
-        assert_in_range(fake.now - begin, 800000, 1100000);
-}
-
-HOST_TEST(another_program) {
-        Instance *i = add(h, 10);
-
-        pass_begin(h, i);
-        fake.answer = -ESTALE;
-        for (unsigned n = 0; n < 100 && i->binding.state == INSTANCE_MOVING; n++)
-                move_slice(&h->rooms.binding, i, fake.now);
-        assert_int_not_equal(i->binding.state, INSTANCE_MOVING); /* not for ever */
-        assert_in_range(fake.n_walks, 3, 20);
-        assert_int_equal(i->binding.progress.passes, 1);
-        /* One that ends is none that goes on. */
-        fake.n_walks = 0;
-        fake.answer = -ESRCH;
-        pass_begin(h, i);
-        move_slice(&h->rooms.binding, i, fake.now);
-        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
-        assert_int_equal(fake.n_walks, 1);
-}
-
-static void set_memory(TestHost *h, unsigned anon, unsigned mapped) {
-        char text[256];
-
-        (void)snprintf(text, sizeof(text),
-                       "anon N0=%u N1=5\nfile N0=0 N1=0\nshmem N0=0 N1=0\n"
-                       "file_mapped N0=%u N1=7\n",
-                       anon, mapped);
-        fake_write(&h->tree, "sys/fs/cgroup/x.service/memory.numa_stat", text);
 }
 
 /* What others map too stays after a pass, and is no reason for the next one. */
-HOST_TEST(what_a_pass_left) {
-        _cleanup_close_ int fd = -EBADF;
-        Instance *i = add(h, 10);
-
-        set_memory(h, 300, 1000);
-        fd = openat(h->tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_true(i->memory_known);
-        assert_int_equal(i->binding.outside_bytes, 300);
-        assert_int_equal(i->binding.mapped_outside_bytes, 1000);
-        assert_int_equal(i->binding.mapped_left_bytes, 0);
-        i->binding.passed = true;
-        set_memory(h, 300, 400);
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.mapped_left_bytes, 400);
-        assert_false(i->binding.passed);
-        set_memory(h, 300, 900);
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.mapped_left_bytes, 400);
-        set_memory(h, 300, 100); /* the counters lag */
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.mapped_left_bytes, 100);
-        i->binding.observed.alone = false;
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_true(!i->memory_known &&
-                    i->binding.outside_bytes + i->binding.mapped_outside_bytes == 0);
-}
-
-/* Linux before 5.16 shows for ever what a CPU has not reported: not where a whole pass has found
- * nothing outside, as far as the CPUs can have kept so much. */
-HOST_TEST(what_only_the_counters_show) {
-        _cleanup_close_ int fd = -EBADF;
-        Instance *i;
-
-        h->nodes[0].cpus = cpu_set("0-1");
-        i = add(h, 10);
-        set_memory(h, 33 * 4096, 0);
-        fd = openat(h->tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.outside_bytes, 33 * 4096);
-        i->binding.progress.passes = 1;
-        i->binding.progress.pass_whole = true;
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.outside_bytes, 0);
-        i->binding.progress.pass_found_bytes = 4096;
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.outside_bytes, 33 * 4096);
-        i->binding.progress.pass_found_bytes = 0;
-        i->binding.progress.pass_whole = false;
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.outside_bytes, 33 * 4096);
-        i->binding.progress.pass_whole = true;
-        set_memory(h, 1 << 20, 0);
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.outside_bytes, 1 << 20);
-}
-
-/* No page was found outside, because none could be read: that is not a complete pass. */
-HOST_TEST(what_cannot_be_looked_into) {
+MOVER_TEST(what_a_pass_left) {
         static const struct {
-                int error;
-                bool whole;
-        } rows[] = { { -ESRCH, true }, { -EACCES, false }, { -EHOSTDOWN, false }, { 0, true } };
-        Instance *i = add(h, 10);
+                unsigned mapped, left; /* MiB */
+                bool moved;
+        } rows[] = {
+                { 415, 415, false }, { 417, 400, true }, { 100, 100, false }, /* the counters lag */
+                { 115, 115, false }, { 117, 117, true }, { 132, 132, false },
+        };
 
+        hold_bytes(0, MIB(1000));
+        mover.answer = 0;
+        (void)moves(h, 10);
+        hold_bytes(0, MIB(400));
+        seconds(h, 1);
+        assert_int_equal(kernel.n_moves, 1);
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
-                fake.answer = rows[k].error;
-                pass_begin(h, i);
-                move_slice(&h->rooms.binding, i, fake.now);
-                assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
-                assert_int_equal(i->binding.progress.pass_whole, rows[k].whole);
+                hold_bytes(0, MIB(rows[k].mapped));
+                kernel.now += SEC(61); /* no pass is made soon after a final step */
+                kernel.n_moves = 0;
+                reconcile_all(&h->rooms.binding, kernel.now);
+                reconcile_after(h, 2);
+                hold_bytes(0, MIB(rows[k].left));
+                reconcile_round(h);
+                if (kernel.n_moves != rows[k].moved)
+                        fail_msg("%u MiB: %u steps", rows[k].mapped, kernel.n_moves);
         }
 }
 
-/* What the kernel's own way has moved is counted when it shows. */
-HOST_TEST(what_the_kernel_moved) {
-        _cleanup_close_ int fd = -EBADF;
-        Instance *i = add(h, 10);
+/* Linux before 5.16 shows for ever what a CPU has not reported: not where a whole pass has found
+ * nothing outside, as far as the CPUs can have kept so much. What could not be read is not whole.
+ */
+TEST(what_only_the_counters_show) {
+        enum { KEPT = 33 * 4096 };
+        static const struct {
+                uint64_t bytes, found_bytes;
+                int answer;
+                bool bound;
+        } rows[] = {
+                { KEPT, 0, 0, true },        { KEPT, 0, -ESRCH, true },
+                { KEPT, 0, -EACCES, false }, { KEPT, 0, -EHOSTDOWN, false },
+                { KEPT, 4096, 0, false },    { MIB(2), 0, 0, false },
+        };
 
-        set_memory(h, 300, 0);
-        fd = openat(h->tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        i->binding.placement.migrate = MIGRATE_KERNEL;
-        fake.answer = 0;
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.migrated_bytes, 0);
-        pass_begin(h, i);
-        set_memory(h, 100, 0);
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.migrated_bytes, 200);
-        observe_memory(&h->rooms.binding, i, fd);
-        assert_int_equal(i->binding.migrated_bytes, 200);
-        wait_for_end(h, i);
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                Instance *i;
+                TestHost h;
+
+                mover_init(&h);
+                hold_bytes(rows[k].bytes, 0);
+                mover.found_bytes = rows[k].found_bytes;
+                mover.answer = rows[k].answer;
+                i = moves(&h, 10);
+                seconds(&h, 10);
+                if ((reported(&h, i).state == INSTANCE_BOUND) != rows[k].bound)
+                        fail_msg("row %zu: %s", k, instance_state_to_string(reported(&h, i).state));
+                assert_int_equal(published(&h, i).pending_bytes, rows[k].bound ? 0 : rows[k].bytes);
+                host_done(&h);
+        }
+}
+
+/* --- pace --- */
+
+/* The one that is paid for is what was moved: 64 MiB a second, a piece at a time. */
+MOVER_TEST(rate) {
+        Instance *i;
+
+        mover.own = 2;
+        i = moves(h, 10);
+        assert_in_range(moved_within(h, i, SEC(1)), MIB(60), MIB(76));
+}
+
+static void set_pressure(uint64_t memory_usec, uint64_t cpu_usec) {
+        fake_write(
+                &kernel.tree, UNIT "memory.pressure",
+                fmt("some avg10=10.00 avg60=0.00 avg300=0.00 total=%ju\n", (uintmax_t)memory_usec));
+        fake_write(&kernel.tree, UNIT "cpu.pressure",
+                   fmt("some avg10=0.00 avg60=0.00 avg300=0.00 total=%ju\n", (uintmax_t)cpu_usec));
+}
+
+MOVER_TEST(pace) {
+        Instance *i;
+
+        set_pressure(500, 700);
+        i = moves(h, 10);
+        assert_int_equal(published(h, i).migration_bytes_per_sec, MIB(64));
+        assert_true(fabs(published(h, i).migration_left_seconds - 100.0 / 64) < 0.01);
+        set_pressure(100500, 40700); /* as usual, and within the margin */
+        reconcile_after(h, PACE_WINDOW_USEC);
+        assert_int_equal(published(h, i).migration_bytes_per_sec, MIB(64));
+        set_pressure(500500, 40700);
+        reconcile_after(h, PACE_WINDOW_USEC / 2); /* not a whole window yet */
+        assert_int_equal(published(h, i).migration_bytes_per_sec, MIB(64));
+        reconcile_after(h, PACE_WINDOW_USEC / 2);
+        assert_int_equal(published(h, i).migration_bytes_per_sec, MIB(32));
+        mover.own = 1;
+        assert_in_range(moved_within(h, i, SEC(1) * 9 / 10), MIB(28), MIB(34));
+        fake_remove(&kernel.tree, UNIT "memory.pressure");
+        reconcile_after(h, 2 * PACE_WINDOW_USEC); /* no counter changes any more: as before */
+        assert_int_equal(published(h, i).migration_bytes_per_sec, MIB(32));
+        hold(0, 100, 0, 0);
+        mover.answer = 0;
+        seconds(h, 3);
+        assert_state(h, i, INSTANCE_BOUND, REASON_NONE);
+        assert_int_equal(published(h, i).migration_bytes_per_sec, 0);
+        assert_true(isnan(published(h, i).migration_left_seconds));
+}
+
+/* A group that holds others too says nothing of the instance. */
+MOVER_TEST(pressure_of_others) {
+        Instance *i;
+
+        fake_process(&kernel.tree, 99, 1, "/y", "/system.slice/10.service", ALL_NODES);
+        fake_write(&kernel.tree, UNIT "cgroup.procs", "10\n99\n");
+        set_pressure(0, 0);
+        i = moves(h, 10);
+        set_pressure(PACE_WINDOW_USEC, PACE_WINDOW_USEC);
+        reconcile_after(h, PACE_WINDOW_USEC);
+        assert_int_equal(published(h, i).migration_bytes_per_sec, MIB(64));
+        assert_false(mover.alone);
+}
+
+MOVER_TEST(time_left_by_what_was_reached) {
+        Instance *i;
+
+        mover.own = 20;
+        i = moves(h, 10);
+        mover.own = 0;
+        kernel.now += SEC(2); /* 10 MiB a second */
+        assert_true(fabs(published(h, i).migration_left_seconds - 8) < 0.01);
+}
+
+/* --- what is logged --- */
+
+/* At the start and at the end, with what the process has freed itself; little is not. */
+TEST(logged_at_start_and_end) {
+        static const struct {
+                unsigned begun, passes, freed;
+                const char *start, *end;
+        } rows[] = {
+                { 100, 3, 0, "moving 100.0 MiB to node 1, gently\n",
+                  ": of 100.0 MiB on other nodes, tidbnumad moved 6.0 MiB within " },
+                { 100, 3, 94, "moving 100.0 MiB to node 1, gently\n",
+                  "; the process freed, or the kernel itself moved, the other 94.0 MiB\n" },
+                { 15, 3, 0, NULL, NULL },
+        };
+
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                TestHost h;
+                Capture c;
+
+                mover_init(&h);
+                h.rooms.host.journal.max_priority = LOG_INFO;
+                hold(rows[k].begun, 0, 0, 0);
+                mover.own = 2;
+                mover.answer = 0;
+                capture_begin(&c, STDERR_FILENO);
+                (void)moves(&h, 10);
+                while (kernel.n_moves < rows[k].passes)
+                        wait_for_a_step(&h);
+                mover.own = 0; /* what is left is pinned */
+                hold(mover.mib[0] - rows[k].freed, 0, 0, 0);
+                seconds(&h, 10);
+                capture_end(&c);
+                if (rows[k].start) {
+                        assert_once(c.text, rows[k].start);
+                        assert_once(c.text, rows[k].end);
+                        assert_once(c.text, "tidbnumad moved 6.0 MiB"); /* not in two messages */
+                        assert_int_equal(!strstr(c.text, "94.0 MiB are on other nodes now\n"),
+                                         rows[k].freed > 0);
+                } else {
+                        assert_null(strstr(c.text, "moving"));
+                        assert_null(strstr(c.text, "moved"));
+                }
+                host_done(&h);
+        }
+}
+
+/* A pause and its end are true of what is published next, before any reconcile. */
+MOVER_TEST(pause_shows_at_once) {
+        Instance *i = moves(h, 10);
+
+        h->rooms.host.policies.mode = ENFORCEMENT_OBSERVE;
+        binding_work(&h->rooms.binding, i, WORK_REQUEST, kernel.now);
+        assert_int_equal(reported(h, i).state, INSTANCE_PLANNED);
+        reconcile_after(h, 2);
+        assert_state(h, i, INSTANCE_PLANNED, REASON_OBSERVE);
+        assert_contains(reported(h, i).reason, "would move 100.0 MiB");
+        h->rooms.host.policies.mode = ENFORCEMENT_ENFORCE;
+        binding_work(&h->rooms.binding, i, WORK_REQUEST, kernel.now);
+        assert_state(h, i, INSTANCE_WAITING, REASON_NONE);
+        assert_string_equal(reported(h, i).reason, "");
+}
+
+/* --- the kernel's own way --- */
+
+/* One call, and others have their turns; what a fork shares is left by the calls. What they have
+ * moved is counted when it shows. */
+MOVER_TEST(moved_by_the_kernel) {
+        Instance *i;
+
+        h->migrate = MIGRATE_KERNEL;
+        hold(500, 500, 0, 400); /* 500 are at home */
+        set_memory(1, 950, 0);
+        mover.answer = 0;
+        i = noticed(h, 10, "1-2", MEMORY_PREFERRED);
+        while (mover.steps[0] == '\0')
+                reconcile_after(h, SEC(1) / 10);
+        assert_string_equal(mover.steps, "10:0-1"); /* most room */
+        assert_int_equal(reported(h, i).state, INSTANCE_MOVING);
+        reconcile_after(h, 2);
+        assert_string_equal(mover.steps, "10:0-1 10:3-2"); /* 1 is full by then */
+        seconds(h, 5);
+        assert_string_equal(mover.steps, "10:0-1 10:3-2 10");
+        assert_true(mover.alone);
+        assert_state(h, i, INSTANCE_BOUND, REASON_NONE);
+        assert_int_equal(published(h, i).migrated_bytes, MIB(900));
+        observe(h);
+        assert_int_equal(published(h, i).migrated_bytes, MIB(900));
+}
+
+/* Without counts of memory by node the kernel cannot be asked for a move from node to node: the
+ * mover reads every page. What fits as a whole may fit on no single node. */
+TEST(the_kernel_is_not_asked) {
+        static const struct {
+                bool uncounted;
+                unsigned free_mib;
+                const char *steps;
+                InstanceState state;
+        } rows[] = { { true, 800, "10", INSTANCE_BOUND }, { false, 300, "", INSTANCE_PARTLY } };
+
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                Instance *i;
+                TestHost h;
+
+                mover_init(&h);
+                h.migrate = MIGRATE_KERNEL;
+                mover.answer = 0;
+                hold(500, 0, 0, 0);
+                if (rows[k].uncounted)
+                        fake_remove(&kernel.tree, UNIT "memory.numa_stat");
+                set_memory(1, rows[k].free_mib, 0);
+                set_memory(2, rows[k].free_mib, 0);
+                i = noticed(&h, 10, "1-2", MEMORY_PREFERRED);
+                seconds(&h, 10);
+                assert_string_equal(mover.steps, rows[k].steps);
+                assert_int_equal(reported(&h, i).state, rows[k].state);
+                host_done(&h);
+        }
 }

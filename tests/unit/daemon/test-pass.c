@@ -4,7 +4,6 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/manager.h"
 
 int __wrap_topology_load(const Sysroot *sysroot, Topology *ret);
@@ -75,17 +74,6 @@ HOST_TEST(a_reload_during_the_start_matches_anew) {
         assert_false(h->m->host.ready);
 }
 
-/* The pass holds on to a process that is gone. */
-HOST_TEST(who_leaves_ends_a_pass) {
-        Instance *i = h->m->registry.instances[0];
-
-        i->binding.state = INSTANCE_MOVING;
-        registry_remove_process(&h->m->registry, i, 1);
-        manager_dispatch(h->m);
-        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
-        assert_int_equal(i->n_members, 1);
-}
-
 /* It was mounted since, or could not be read for a moment. */
 HOST_TEST(a_backend_that_was_missing_is_found_by_the_scan) {
         assert_null(h->m->host.backend.ops); /* of a dump */
@@ -95,43 +83,6 @@ HOST_TEST(a_backend_that_was_missing_is_found_by_the_scan) {
         manager_run_pass(h->m);
         h->m->host.sysroot.live = false;
         assert_non_null(h->m->host.backend.ops);
-}
-
-/* Whatever is queued is done once, and wakes who has to look again. */
-HOST_TEST(work_is_done_by_its_reason) {
-        static const struct {
-                uint32_t work;
-                bool wakes;       /* it is reconciled at once */
-                bool begins;      /* from the beginning */
-                bool forgets_all; /* nothing of it counts as applied any more */
-        } rows[] = {
-                { WORK_JOINED, true, true, false },
-                { WORK_LEFT, true, true, false },
-                { WORK_POLICY, true, true, false },
-                { WORK_ADMIN, true, true, false },
-                { WORK_REQUEST, true, true, false },
-                { WORK_RECORD, true, true, true },
-                { WORK_PLACE, true, false, false },
-                { WORK_RENAMED, false, false, false },
-                { WORK_STORAGE, false, false, false },
-                { WORK_RELOADED, true, false, false },
-                { WORK_PLACE | WORK_RECORD, true, true, true },
-        };
-        Instance *i = h->m->registry.instances[0];
-
-        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
-                manager_dispatch(h->m);
-                i->binding.due_usec = INSTANCE_NEVER;
-                i->binding.progress.passes = 1;
-                i->members[0].cpus_applied = i->members[1].cpus_applied = true;
-                instance_queue(i, rows[k].work);
-                manager_dispatch(h->m);
-                assert_int_equal(i->work & WORK_DISPATCHED, 0);
-                assert_int_equal(i->binding.due_usec != INSTANCE_NEVER, rows[k].wakes);
-                assert_int_equal(i->binding.progress.passes == 0, rows[k].begins);
-                assert_int_equal(binding_cpus_applied(i), !rows[k].forgets_all);
-                assert_int_equal(instance_take(i, WORK_FIRST) != 0, rows[k].work == WORK_JOINED);
-        }
 }
 
 HOST_TEST(the_last_one_takes_the_instance_away) {

@@ -1,85 +1,125 @@
-/* Whose threads a look at all instances reads: each in turn, and all of them of what does not rest.
- */
-#include "../../support/test.h"
-
-#include "rooms.h"
-#include "tidbnumad/daemon/binding/binding.h"
+/* Whose threads a round of reconciles reads: each instance in turn, and all of those that are not
+ * at rest. How many threads each has, and how many of them are off its CPUs, is the test's. */
+#include "guard-host.h"
 
 enum { INSTANCES = 4 };
 
-typedef struct TestHost {
-        Rooms rooms;
-        Policy policy;
-} TestHost;
+static struct {
+        size_t n_threads; /* of each */
+        pid_t outside;    /* one thread of this process */
+        bool read[INSTANCES];
+} threads;
 
-/* Each rests in a cpuset with 600 threads; at least 1,000 are read in a round. */
-static void host_init(TestHost *h, size_t n_threads) {
-        *h = (TestHost){ .policy = { .name = (char *)"ours" } };
-        rooms_wire(&h->rooms);
-        h->rooms.host.policies.sampling_interval_usec = 10000000;
-        for (pid_t pid = 10; pid < 10 + INSTANCES; pid++) {
-                Process process = { .id = { pid, 100 }, .exe = strdup("/x") };
-                Instance *i = rooms_add(&h->rooms, &h->policy, &process, NULL);
+int __real_binding_load(const Topology *topology, const Sysroot *sysroot, Member *members,
+                        size_t n_members, const BindingGroups *groups, const CpuSet *cpus,
+                        Binding *ret);
+int __wrap_binding_load(const Topology *topology, const Sysroot *sysroot, Member *members,
+                        size_t n_members, const BindingGroups *groups, const CpuSet *cpus,
+                        Binding *ret);
+int __wrap_binding_load(const Topology *topology, const Sysroot *sysroot, Member *members,
+                        size_t n_members, const BindingGroups *groups, const CpuSet *cpus,
+                        Binding *ret) {
+        const pid_t pid = members[0].process.id.pid;
 
-                i->binding.placement.cpus = cpu_set("4-7");
-                i->binding.observed = (Binding){ .cpuset = true, .n_threads = n_threads };
-                i->binding.observed_known = true;
-                i->binding.step.kind = STEP_DONE;
-        }
+        assert_int_equal(
+                __real_binding_load(topology, sysroot, members, n_members, groups, cpus, ret), 0);
+        threads.read[pid - 10] = true;
+        ret->n_threads = threads.n_threads;
+        ret->n_threads_outside = pid == threads.outside;
+        return 0;
+}
+
+int __real_binding_reload_groups(const Topology *topology, const Sysroot *sysroot,
+                                 const Member *members, size_t n_members,
+                                 const BindingGroups *groups, Binding *binding);
+int __wrap_binding_reload_groups(const Topology *topology, const Sysroot *sysroot,
+                                 const Member *members, size_t n_members,
+                                 const BindingGroups *groups, Binding *binding);
+int __wrap_binding_reload_groups(const Topology *topology, const Sysroot *sysroot,
+                                 const Member *members, size_t n_members,
+                                 const BindingGroups *groups, Binding *binding) {
+        assert_int_equal(__real_binding_reload_groups(topology, sysroot, members, n_members, groups,
+                                                      binding),
+                         0);
+        binding->n_threads = threads.n_threads;
+        return 0;
 }
 
 /* Which are read: a digit each. */
 static unsigned next_round(TestHost *h) {
-        unsigned read = 0;
+        unsigned digits = 0;
 
-        thread_rounds_choose(&h->rooms.binding);
+        memset(threads.read, 0, sizeof(threads.read));
+        kernel.now += SEC(10);
+        observe(h);
         for (size_t k = 0; k < INSTANCES; k++)
-                read = read * 10 + !h->rooms.registry.instances[k]->binding.threads_known;
-        return read;
+                digits = digits * 10 + threads.read[k];
+        return digits;
 }
 
+/* A round has cost so much of the CPU. */
+static void round_has_cost(TestHost *h, uint64_t usec) {
+        Begun begun = cost_begin();
+
+        begun.cpu_usec -= usec;
+        cost_pause(&h->rooms.sampling, begun);
+        sampling_begin_round(&h->rooms.sampling, kernel.now);
+}
+
+/* Each is in a cpuset; at least 1,000 threads are read in a round, and each thread within ten
+ * minutes. `cost_usec`: of the samples, of which the budget allows the next one later. */
 TEST(each_in_turn) {
-        TestHost h;
+        static const struct {
+                const char *what;
+                size_t n_threads;
+                uint64_t cost_usec;
+                pid_t outside;
+                EnforcementMode mode;
+                unsigned rounds[3];
+        } rows[] = {
+                /* 200 were ahead: 800 are left to the next round; then 400 */
+                { "600 threads", 600, 0, 0, ENFORCEMENT_ENFORCE, { 1100, 11, 1000 } },
+                { "few", 100, 0, 0, ENFORCEMENT_ENFORCE, { 1111, 1111, 1111 } },
+                { "one is not at rest", 5000, 0, 12, ENFORCEMENT_ENFORCE, { 1010, 10, 10 } },
+                { "nothing may be changed", 5000, 0, 0, ENFORCEMENT_OBSERVE, { 1111, 1111, 1111 } },
+                /* once a minute all the same: 20,000 threads are 2,000 each time */
+                { "rare samples", 1000, 1200000, 0, ENFORCEMENT_ENFORCE, { 1000, 100, 10 } },
+                { "rare, and many", 5000, 1200000, 0, ENFORCEMENT_ENFORCE, { 1000, 0, 100 } },
+        };
 
-        host_init(&h, 600);
-        assert_int_equal(next_round(&h), 1100);
-        assert_int_equal(next_round(&h), 11);   /* 200 were ahead: 800 are left to it */
-        assert_int_equal(next_round(&h), 1000); /* 400 ahead */
-        rooms_free_instances(&h.rooms);
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                _cleanup_host_ TestHost h;
+
+                memset(&threads, 0, sizeof(threads));
+                host_init(&h);
+                h.rooms.host.policies.mode = rows[k].mode;
+                h.rooms.host.policies.sampling_interval_usec = SEC(10);
+                h.rooms.host.policies.sampling_budget_ppm = 2000;
+                threads.n_threads = rows[k].n_threads;
+                threads.outside = rows[k].outside;
+                for (pid_t pid = 10; pid < 10 + INSTANCES; pid++)
+                        (void)serve(&h, pid, "1");
+                round_has_cost(&h, rows[k].cost_usec);
+                for (size_t n = 0; n < ELEMENTSOF(rows[k].rounds); n++) {
+                        const unsigned read = next_round(&h);
+
+                        if (read != rows[k].rounds[n])
+                                fail_msg("%s, round %zu: %04u", rows[k].what, n, read);
+                }
+        }
 }
 
-/* The budget allows the next sample only after ten minutes. Observed once a minute, 20,000 threads
- * in a cpuset are 2,000 each time. */
-TEST(rare_samples_do_not_delay_it) {
-        TestHost h;
+/* Samples that the budget makes rarer do not delay the search for drift by more than a minute. */
+HOST_TEST(interval) {
+        static const struct {
+                uint64_t cost_usec, least_usec;
+        } rows[] = { { 60000, SEC(30) }, { 1200000, SEC(60) } };
 
-        host_init(&h, 5000);
-        h.rooms.host.policies.sampling_budget_ppm = 2000;
-        h.rooms.sampling.rounds.last_cost_usec = 1200000;
-        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 600000000);
-        assert_int_equal(binding_interval_usec(&h.rooms.binding), 60000000);
-        assert_int_equal(next_round(&h), 1000);
-        h.rooms.sampling.rounds.last_cost_usec = 60000;
-        assert_int_equal(binding_interval_usec(&h.rooms.binding), 30000000);
-        rooms_free_instances(&h.rooms);
-}
-
-TEST(few_threads_are_all_read) {
-        TestHost h;
-
-        host_init(&h, 100);
-        assert_int_equal(next_round(&h), 1111);
-        assert_int_equal(next_round(&h), 1111);
-        rooms_free_instances(&h.rooms);
-}
-
-TEST(what_does_not_rest_is_always_read) {
-        TestHost h;
-
-        host_init(&h, 5000);
-        h.rooms.registry.instances[3]->binding.step.kind = STEP_PULL;
-        h.rooms.registry.instances[2]->binding.observed.n_threads_outside = 1;
-        assert_int_equal(next_round(&h), 1011);
-        assert_int_equal(next_round(&h), 11);
-        rooms_free_instances(&h.rooms);
+        h->rooms.host.policies.sampling_interval_usec = SEC(10);
+        h->rooms.host.policies.sampling_budget_ppm = 2000;
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                round_has_cost(h, rows[k].cost_usec);
+                assert_in_range(binding_interval_usec(&h->rooms.binding), rows[k].least_usec,
+                                rows[k].least_usec + 100000);
+        }
 }
