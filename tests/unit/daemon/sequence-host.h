@@ -10,17 +10,18 @@
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
-#include "rooms.h"
+#include "published.h"
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/undo/undoing.h"
+#include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/worker/worker.h"
 
-#define UNIT "sequence-test.service"
-#define GROUP "/system.slice/" UNIT
-#define FOLDER "sys/fs/cgroup" GROUP "/"
+#define SERVICE "/system.slice/sequence-test.service"
+#define SESSION "/user.slice/user-7.slice/session-3.scope"
+#define SCOPE "/user.slice/user-7.slice/tidbnumad-a-1.scope" /* of ours */
 #define SEC(n) ((uint64_t)(n)*1000000)
 
 enum {
@@ -70,7 +71,8 @@ static pid_t pid; /* of the process that is bound */
 static struct {
         FakeTree tree;
         uint64_t now;
-        sd_bus *bus; /* only for the slots of requests */
+        const char *group; /* of the process */
+        sd_bus *bus;       /* only for the slots of requests */
         Sets before, wanted;
         Sets properties, effective;
         bool by_others; /* what the kernel shows is neither systemd's nor ours */
@@ -80,6 +82,14 @@ static struct {
         Fault fault;
         int error;
 } world;
+
+static inline const char *unit_name(void) {
+        return strrchr(world.group, '/') + 1;
+}
+
+static inline void group_write(const char *file, const char *text) {
+        fake_write(&world.tree, fmt("sys/fs/cgroup%s/%s", world.group, file), fmt("%s\n", text));
+}
 
 static inline bool sets_equal(const Sets *a, const Sets *b) {
         return id_set_equal(&a->cpus, &b->cpus) && id_set_equal(&a->mems, &b->mems);
@@ -110,6 +120,12 @@ static inline Sets shown(const Sets *properties) {
         return s;
 }
 
+/* Its only one. */
+static inline void thread_show(const char *cpus) {
+        fake_status_file(&world.tree, fmt("proc/%d", pid), cpus);
+        fake_status_file(&world.tree, fmt("proc/%d/task/%d", pid, pid), cpus);
+}
+
 static inline void kernel_show(const Sets *sets) {
         char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
 
@@ -117,10 +133,9 @@ static inline void kernel_show(const Sets *sets) {
         world.by_others = false;
         (void)id_set_render_list(&sets->cpus, cpus, sizeof(cpus));
         (void)id_set_render_list(&sets->mems, mems, sizeof(mems));
-        fake_write(&world.tree, FOLDER "cpuset.cpus.effective", fmt("%s\n", cpus));
-        fake_write(&world.tree, FOLDER "cpuset.mems.effective", fmt("%s\n", mems));
-        fake_thread(&world.tree, pid, pid, cpus, 0);
-        fake_status_file(&world.tree, fmt("proc/%d", pid), cpus);
+        group_write("cpuset.cpus.effective", cpus);
+        group_write("cpuset.mems.effective", mems);
+        thread_show(cpus);
 }
 
 /* --- what a daemon that starts now would know --- */
@@ -133,8 +148,8 @@ static inline void kernel_change(const char *cpus, const char *mems) {
 
 /* By a write, which the kernel reports. */
 static inline void write_by_others(const char *cpus, const char *mems) {
-        fake_write(&world.tree, FOLDER "cpuset.cpus", fmt("%s\n", cpus));
-        fake_write(&world.tree, FOLDER "cpuset.mems", fmt("%s\n", mems));
+        group_write("cpuset.cpus", cpus);
+        group_write("cpuset.mems", mems);
         kernel_change(cpus, mems);
 }
 
@@ -265,7 +280,7 @@ int __wrap_bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply rep
 int __wrap_bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, void *userdata,
                                  sd_bus_slot **ret_slot) {
         (void)bus;
-        assert_string_equal(unit, UNIT);
+        assert_string_equal(unit, unit_name());
         return send(&(Call){ .on_read = reply, .userdata = userdata }, ret_slot);
 }
 
@@ -277,7 +292,7 @@ int __wrap_bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProper
         Call q = { .on_written = reply, .userdata = userdata };
 
         (void)bus;
-        assert_string_equal(unit, UNIT);
+        assert_string_equal(unit, unit_name());
         world.n_writes++;
         for (size_t k = 0; k < n; k++)
                 if (strcmp(properties[k].name, "AllowedCPUs") == 0) {
@@ -312,10 +327,10 @@ static inline void request_do(Call *q) {
 }
 
 static inline void request_answer(Call *q, int error) {
-        BusUnit unit = { .id = UNIT,
+        BusUnit unit = { .id = unit_name(),
                          .load_state = "loaded",
                          .active_state = "active",
-                         .group = GROUP,
+                         .group = world.group,
                          .fragment = "",
                          .memory_max = UINT64_MAX };
 
@@ -377,6 +392,25 @@ int __wrap_worker_probe_members(Workers *workers, const Members *members) {
         return world.fault == LOST || world.fault == UNANSWERED ? -EHOSTDOWN : -EBUSY;
 }
 
+int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
+                               const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses);
+int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
+                               const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses) {
+        IdSet now;
+        char list[ID_SET_LIST_MAX];
+
+        (void)sysroot;
+        (void)handle;
+        (void)exactly;
+        (void)n_pid_reuses;
+        id_set_convert(cpus, &now);
+        id_set_intersect(&now, &world.effective.cpus);
+        (void)id_set_render_list(&now, list, sizeof(list));
+        assert_int_equal(tid, pid);
+        thread_show(list);
+        return 1;
+}
+
 uint64_t __wrap_clock_monotonic_usec(void);
 uint64_t __wrap_clock_monotonic_usec(void) {
         return world.now;
@@ -395,16 +429,20 @@ typedef struct Daemon {
         unsigned n_passes;
 } Daemon;
 
-static inline void world_init(const char *cpus, const char *mems, const char *wanted_cpus) {
+static inline void world_init(const char *group, const char *cpus, const char *mems,
+                              const char *wanted_cpus) {
         memset(&world, 0, sizeof(world));
+        world.group = group;
         world.now = SEC(1000);
         fake_init(&world.tree);
         fake_write(&world.tree, "sys/fs/cgroup/cgroup.controllers", "cpuset memory\n");
-        fake_process(&world.tree, pid, 1, "/srv/a", GROUP, "0-7");
-        fake_write(&world.tree, FOLDER "cgroup.procs", fmt("%d\n", pid));
-        fake_write(&world.tree, FOLDER "memory.numa_stat", "anon N0=0 N1=4096\nfile N0=0 N1=0\n");
-        fake_write(&world.tree, FOLDER "cpuset.cpus", "\n");
-        fake_write(&world.tree, FOLDER "cpuset.mems", "\n");
+        fake_process(&world.tree, pid, 1, "/srv/a", group, "0-7");
+        fake_stat_file(&world.tree, fmt("proc/%d/task/%d", pid, pid), pid, 1, 'S',
+                       1000 + (unsigned)pid, 0); /* it has started when its first thread has */
+        group_write("cgroup.procs", fmt("%d", pid));
+        group_write("memory.numa_stat", "anon N0=0 N1=4096\nfile N0=0 N1=0");
+        group_write("cpuset.cpus", "");
+        group_write("cpuset.mems", "");
         world.before = (Sets){ id_set(cpus), id_set(mems) };
         world.wanted = (Sets){ id_set(wanted_cpus), id_set("1") };
         world.properties = world.before;
@@ -418,11 +456,14 @@ static inline void world_done(void) {
         fake_done(&world.tree);
 }
 
+/* A process in a scope of ours is known by the unit that it came from. */
 static inline void daemon_init(Daemon *d) {
+        const bool in_scope = strcmp(world.group, SCOPE) == 0;
         Process process = { .id = { .pid = pid },
                             .exe = strdup("/srv/a"),
-                            .cgroup = strdup(GROUP),
-                            .unit = strdup(UNIT) };
+                            .cgroup = strdup(world.group),
+                            .unit = strdup(in_scope ? "session-3.scope" : unit_name()),
+                            .scope = in_scope ? strdup(unit_name()) : NULL };
         ProcHandle handle = PROC_HANDLE_NONE;
         Rooms *m = &d->rooms;
 
@@ -434,11 +475,11 @@ static inline void daemon_init(Daemon *d) {
                                     .memory_bytes = 1 << 30 } },
                        .policy = { .name = (char *)"ours",
                                    .file = (char *)"p.yaml",
-                                   .match.unit = (char *)UNIT,
+                                   .match.exe = (char *)"a",
                                    .max_instances = 1,
                                    .place = { .count = 1, .nodes = node_set("1") },
                                    .rate_bytes_per_sec = 1 << 20,
-                                   .memory = MEMORY_BIND } };
+                                   .memory = in_scope ? MEMORY_NONE : MEMORY_BIND } };
         rooms_set_memory(&world.tree, 0, 800, 0);
         rooms_set_memory(&world.tree, 1, 800, 0);
         *m = (Rooms){ .host.args = &d->args,
@@ -464,6 +505,7 @@ static inline void daemon_init(Daemon *d) {
         m->host.backend.all_cpus = cpu_set("0-7");
         m->host.backend.all_nodes = node_set("0-1");
         assert_int_equal(undo_start(&m->undo), 0);
+        assert_int_equal(access_carry_counts(&m->sampling, &m->host.policies), 0);
         process.id.start_ticks = handle.start_ticks;
         d->instance = rooms_add(m, &d->policy, &process, &handle);
         instance_queue(d->instance, WORK_JOINED);
@@ -471,6 +513,7 @@ static inline void daemon_init(Daemon *d) {
 
 static inline void daemon_done(Daemon *d) {
         rooms_free_instances(&d->rooms);
+        sampling_done(&d->rooms.sampling);
         drift_stop(&d->rooms.binding);
         sd_event_unref(d->rooms.host.event);
         undo_release_done(&d->rooms.undo);
@@ -510,7 +553,7 @@ static inline void daemon_pass(Daemon *d) {
 static inline void request(Daemon *d, bool released) {
         Rooms *m = &d->rooms;
 
-        assert_int_equal(requests_add(&m->host.requests, UNIT, released), 0);
+        assert_int_equal(requests_add(&m->host.requests, unit_name(), released), 0);
         instance_queue(d->instance, WORK_REQUEST);
         undo_release_check_all(&m->undo);
 }
@@ -550,7 +593,7 @@ static const struct {
 } units[] = { { "", "", "4-7" }, { "0-5", "0-1", "4-5" } };
 
 static inline void begin(Daemon *d, size_t unit, unsigned fault_at, Fault fault, int error) {
-        world_init(units[unit].cpus, units[unit].mems, units[unit].wanted_cpus);
+        world_init(SERVICE, units[unit].cpus, units[unit].mems, units[unit].wanted_cpus);
         world.fault_at = fault_at;
         world.fault = fault;
         world.error = error;

@@ -123,6 +123,28 @@ BOUND_TEST(a_daemon_reload_is_no_contest) {
         assert_int_equal(counted(d), 1);
 }
 
+/* They set nothing of a scope of ours. */
+TEST(drift_of_a_scope_counts_during_a_daemon_reload) {
+        Daemon d;
+
+        world_init(SCOPE, "", "", "4-7");
+        world.wanted.mems = id_set("0-1");
+        daemon_init(&d);
+        wait_for(&d, INSTANCE_BOUND);
+        d.rooms.host.units_reload_usec = world.now + SEC(100);
+        for (unsigned k = 1; k <= STEP_REPAIRS_MAX; k++) {
+                write_by_others("0-7", "0-1");
+                passes(&d, 2);
+                instance_queue(d.instance, WORK_RELOADED);
+                assert_true(is_repaired(&d));
+                assert_int_equal(counted(&d), k);
+        }
+        write_by_others("0-7", "0-1");
+        assert_false(is_repaired(&d));
+        assert_int_equal(reported(&d), REASON_CONTESTED);
+        end(&d);
+}
+
 /* Its signal may come after the repair, which was none then. That of long before was one. */
 BOUND_TEST(the_signal_of_a_daemon_reload_comes_late) {
         for (unsigned k = 0; k < 3 * STEP_REPAIRS_MAX; k++) {
@@ -142,19 +164,11 @@ BOUND_TEST(the_signal_of_a_daemon_reload_comes_late) {
 
 /* Its group was made anew, as by a start of the service: the watch is of the new files. */
 BOUND_TEST(a_new_group_is_watched) {
-        fake_remove(&world.tree, FOLDER "cpuset.cpus");
-        fake_write(&world.tree, FOLDER "cpuset.cpus", "4-7\n");
+        fake_remove(&world.tree, "sys/fs/cgroup" SERVICE "/cpuset.cpus");
+        group_write("cpuset.cpus", "4-7");
         passes(d, ROUND_PASSES); /* in which it is reconciled */
         write_by_others("0-7", "1");
         assert_true(is_repaired(d));
-}
-
-/* The daemon itself widens what the guard has found to be full. */
-BOUND_TEST(nodes_that_the_guard_adds_are_no_drift) {
-        d->instance->binding.guard.extra = node_set("0");
-        instance_queue(d->instance, WORK_REQUEST);
-        wait_for(d, INSTANCE_WIDENED);
-        assert_int_equal(counted(d), 0);
 }
 
 /* The kernel had no room for the events: whose they were is not known. */
@@ -178,8 +192,8 @@ BOUND_TEST(drift_beside_a_new_process) {
         Process process = { .id = { .pid = pid + 1 }, .exe = strdup("/srv/a") };
         ProcHandle handle = PROC_HANDLE_NONE;
 
-        fake_process(&world.tree, process.id.pid, 1, "/srv/a", GROUP, "0-7");
-        fake_write(&world.tree, FOLDER "cgroup.procs", fmt("%d\n%d\n", pid, process.id.pid));
+        fake_process(&world.tree, process.id.pid, 1, "/srv/a", SERVICE, "0-7");
+        group_write("cgroup.procs", fmt("%d\n%d", pid, process.id.pid));
         assert_int_equal(proc_open(&world.tree.sysroot, process.id.pid, &handle), 0);
         process.id.start_ticks = handle.start_ticks;
         assert_int_equal(instance_add_process(d->instance, &process, &handle), 0);

@@ -1,197 +1,157 @@
-/* An instance from one means of being bound to another. */
-#include "../../support/test.h"
+/* An instance from one means of being bound to another, as it shares its group with others or not,
+ * and as it was bound before. */
+#include "sequence-host.h"
 
-#include "../../support/fake-tree.h"
-#include "../change/set-before.h"
-#include "rooms.h"
-#include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/undo/undoing.h"
+#include "capture.h"
 
-#define SECOND UINT64_C(1000000)
-#define SESSION "/user.slice/user-7.slice/session-3.scope"
+static bool is_reading; /* of its unit, for the first time */
 
-typedef struct TestHost {
-        FakeTree tree;
-        Args args;
-        Rooms m;
-        Policy policy;
-        Instance *instance;
-} TestHost;
+bool __wrap_units_is_reading(const Units *its, const char *unit);
+bool __wrap_units_is_reading(_unused_ const Units *its, _unused_ const char *unit) {
+        return is_reading;
+}
 
-static void host_init(TestHost *h, const char *unit, const char *cgroup) {
-        Process p = { .id = { .pid = 50, .start_ticks = 1050 },
-                      .exe = strdup("/srv/tidb-server"),
-                      .cgroup = strdup(cgroup),
-                      .unit = strdup(unit) };
+/* All of its memory is at home, and of a shared group only the mover can find that. */
+int __wrap_worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
+                       const NodeSet *nodes, const CpuSet *cpus, MoverCounters *counters,
+                       uint64_t *ret_bytes);
+int __wrap_worker_move(_unused_ Workers *workers, _unused_ const ProcHandle *handle,
+                       _unused_ const WorkerMove *move, _unused_ const NodeSet *nodes,
+                       _unused_ const CpuSet *cpus, _unused_ MoverCounters *counters,
+                       uint64_t *ret_bytes) {
+        *ret_bytes = 0;
+        return 0;
+}
+
+static void method_begin(Daemon *d) {
+        is_reading = false;
+        begin(d, 0, 0, REFUSED, 0);
+}
+#define METHOD_TEST(test) TEST_WITH(test, Daemon, d, method_begin, end)
+
+/* It is reconciled in each of them. */
+static void seconds(Daemon *d, unsigned n) {
+        for (unsigned k = 0; k < n; k++) {
+                instance_queue(d->instance, WORK_PLACE);
+                daemon_pass(d);
+        }
+}
+
+static void is_shared(bool shared) {
+        group_write("cgroup.procs", fmt(shared ? "%d\n%d" : "%d", pid, pid + 1));
+        fake_process(&world.tree, pid + 1, 1, "/srv/b", world.group, "0-7");
+}
+
+static void assert_by_unit(bool by_unit) {
+        assert_true(sets_equal(&world.properties, by_unit ? &world.wanted : &world.before));
+}
+
+static void assert_threads(const char *cpus) {
+        ProcStatus status;
         ProcHandle handle = PROC_HANDLE_NONE;
 
-        *h = (TestHost){ .policy = { .name = (char *)"p" } };
-        fake_init(&h->tree);
-        h->m = (Rooms){ .host.args = &h->args,
-                        .host.sysroot = h->tree.sysroot,
-                        .host.journal = { .max_priority = -1 } };
-        h->m.host.sysroot.live = true;
-        rooms_wire(&h->m);
-        backend_init(&h->m.host.backend, &h->m.host.sysroot, NULL);
-        h->m.host.backend.ops = &backend_systemd_ops;
-        fake_write(&h->tree, "sys/fs/cgroup" SESSION "/cgroup.procs", "40\n50\n");
-        fake_process(&h->tree, 50, 1, "/srv/tidb-server", cgroup, "0-7");
-        assert_int_equal(proc_open(&h->tree.sysroot, 50, &handle), 0);
-        h->instance = rooms_add(&h->m, &h->policy, &p, &handle);
-        h->instance->binding.observed.alone = true;
-        h->instance->planned.allowed_known = true;
+        assert_int_equal(proc_open(&world.tree.sysroot, pid, &handle), 0);
+        assert_int_equal(proc_status_read(&handle, pid, &status), 0);
+        assert_ids(status.cpus_allowed, cpus);
+        proc_close(&handle);
 }
 
-static void host_done(TestHost *h) {
-        rooms_free_instances(&h->m);
-        undo_release_done(&h->m.undo);
-        undo_done(&h->m.undo.records);
-        backend_done(&h->m.host.backend);
-        fake_done(&h->tree);
-}
-#define _cleanup_host_ _cleanup_(host_done)
-#define SERVICE_TEST(test) TEST_WITH(test, TestHost, h, host_init_service, host_done)
-
-static void host_init_service(TestHost *h) {
-        host_init(h, "agent.service", "/system.slice/agent.service");
+static InstanceInfo published(Daemon *d) {
+        return rooms_published(&d->rooms, &world.tree, d->instance);
 }
 
-static void assert_bound_by(const TestHost *h, BindMethod method, BackendKind kind) {
-        assert_int_equal(h->instance->binding.means.method, method);
-        assert_int_equal(instance_backend(h->instance, &h->m.host.backend), kind);
+/* One that shares it for a moment (ExecReload=) does not count; one that is alone only for a moment
+ * neither. */
+METHOD_TEST(a_service_that_becomes_shared_and_alone_again) {
+        wait_for(d, INSTANCE_BOUND);
+        is_shared(true);
+        seconds(d, 9);
+        is_shared(false);
+        seconds(d, 1);
+        is_shared(true);
+        seconds(d, 9);
+        assert_by_unit(true);
+        seconds(d, 6);
+        assert_by_unit(false);
+        wait_for(d, INSTANCE_PARTLY);
+        assert_threads("4-7");
+        assert_int_equal(published(d).bound_by_code, REASON_SHARED_UNIT);
+        is_shared(false);
+        seconds(d, 58);
+        assert_by_unit(false);
+        seconds(d, 5);
+        wait_for(d, INSTANCE_BOUND);
+        assert_bound(d);
+        assert_int_equal(published(d).bound_by_code, REASON_NONE);
 }
 
-/* The record as the step that was carried out leaves it. */
-static UndoRecord *bound_record(TestHost *h, const char *unit) {
-        UndoRecord *r;
-        CpuSet cpus = { 0 };
-
-        id_set_add(&cpus, 1);
-        assert_int_equal(undo_get(&h->m.undo.records, "agent", unit,
-                                  &h->instance->members[0].process.id, &r),
-                         0);
-        if (unit) {
-                assert_int_equal(undo_values_add(&r->cpus.ours, ID_VIEW(&cpus)), 1);
-                r->cpus.noted = r->mems.noted = true;
-        } else
-                set_given(r, &cpus);
-        h->instance->undo.record = r;
-        return r;
+METHOD_TEST(shared_from_the_start) {
+        is_shared(true);
+        wait_for(d, INSTANCE_PARTLY);
+        assert_int_equal(world.n_writes, 0);
+        assert_threads("4-7");
+        assert_int_equal(published(d).bound_by_code, REASON_SHARED_UNIT);
 }
 
-TEST(a_scope_with_limits_is_not_left_but_bound_by_affinity) {
-        _cleanup_host_ TestHost h;
-        CpuSet own = { 0 };
+METHOD_TEST(a_daemon_that_changes_nothing_releases_nothing) {
+        _cleanup_status_ Snapshot s = { 0 };
 
-        id_set_add(&own, 2);
-        host_init(&h, "session-3.scope", SESSION);
-        fake_write(&h.tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
-        fake_write(&h.tree, "sys/fs/cgroup" SESSION "/cpuset.cpus.effective", "2\n");
-        fake_write(&h.tree, "sys/fs/cgroup" SESSION "/cpuset.mems.effective", "0\n");
-        assert_false(method_follow(&h.m.binding, h.instance, SECOND));
-        assert_bound_by(&h, METHOD_SCOPE, BACKEND_SYSTEMD);
-        fake_write(&h.tree, "sys/fs/cgroup" SESSION "/memory.max", "4096\n");
-        h.instance->binding.due_usec = INSTANCE_NEVER;
-        assert_true(method_follow(&h.m.binding, h.instance, 2 * SECOND));
-        assert_bound_by(&h, METHOD_AFFINITY, BACKEND_AFFINITY);
-        assert_non_null(strstr(h.instance->binding.means.why, "limits"));
-        assert_int_equal(h.instance->binding.means.code, REASON_UNIT_LIMITS);
-        assert_in_range(h.instance->binding.due_usec, 2 * SECOND,
-                        3 * SECOND);                   /* to be reconciled again */
-        assert_true(h.m.host.queued & HOST_WORK_PLAN); /* not at once: others may follow */
-        place_refresh(&h.m.placing);
-        assert_true(id_set_equal(&h.instance->allowed_cpus, &own)); /* not written to */
-        assert_false(method_follow(&h.m.binding, h.instance, 3 * SECOND));
-}
-
-/* The limits of a scope are known in full only when it is about to be left: what is bound stays. */
-TEST(without_a_service_it_keeps_affinity) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h, "session-3.scope", SESSION);
-        bound_record(&h, NULL);
-        assert_false(method_follow(&h.m.binding, h.instance, SECOND));
-        assert_bound_by(&h, METHOD_AFFINITY, BACKEND_AFFINITY);
-        assert_false(method_follow(&h.m.binding, h.instance, 1000 * SECOND));
-        assert_int_equal(h.m.undo.releases.n, 0);
+        wait_for(d, INSTANCE_BOUND);
+        world.n_writes = 0;
+        d->rooms.host.policies.mode = ENFORCEMENT_OBSERVE;
+        d->policy.backend = POLICY_BACKEND_AFFINITY;
+        instance_queue(d->instance, WORK_POLICY);
+        seconds(d, 30);
+        assert_int_equal(world.n_writes, 0);
+        assert_bound(d);
+        rooms_publish(&d->rooms, &world.tree, &s);
+        assert_int_equal(s.n_releases, 0);
 }
 
 /* Behind the daemon's own calls at its start the answer takes some seconds; then what its start
  * asks for is known. One that never comes is not awaited for ever. */
-SERVICE_TEST(a_unit_is_awaited_until_it_is_read) {
-        h->policy.match.unit = (char *)"agent.service";
-        h->m.host.policies.policies = &h->policy;
-        h->m.host.policies.n_policies = 1;
-        h->m.units.gathering = true;
-        h->instance->first_seen_usec = SECOND;
-        assert_true(method_follow(&h->m.binding, h->instance, 11 * SECOND));
-        assert_int_equal(h->instance->binding.means.method, METHOD_NONE);
-        assert_in_range(h->instance->binding.due_usec, 11 * SECOND, 12 * SECOND);
-        assert_false(method_follow(&h->m.binding, h->instance, 61 * SECOND));
-        assert_bound_by(h, METHOD_UNIT, BACKEND_SYSTEMD);
+METHOD_TEST(a_unit_is_awaited_until_it_is_read) {
+        is_reading = true;
+        d->instance->first_seen_usec = world.now;
+        seconds(d, 29);
+        assert_int_equal(world.n_calls, 0);
+        seconds(d, 5);
+        assert_by_unit(true);
 }
 
-SERVICE_TEST(a_service_that_becomes_shared_is_released_after_a_while) {
-        UndoRecord *r;
+static void session_begin(Daemon *d, const char *cpus) {
+        is_reading = false;
+        world_init(SESSION, cpus, "", "4-7");
+        daemon_init(d);
+}
+#define SESSION_TEST(test, cpus) TEST_AFTER(test, Daemon, d, session_begin(d, cpus), end)
 
-        assert_false(method_follow(&h->m.binding, h->instance, SECOND));
-        assert_bound_by(h, METHOD_UNIT, BACKEND_SYSTEMD);
-        r = bound_record(h, "agent.service");
-        h->instance->binding.observed.alone = false;
-        assert_false(method_follow(&h->m.binding, h->instance, 2 * SECOND));
-        h->instance->binding.observed.alone = true; /* it was ExecReload= */
-        assert_false(method_follow(&h->m.binding, h->instance, 11 * SECOND));
-        h->instance->binding.observed.alone = false;
-        assert_false(method_follow(&h->m.binding, h->instance, 12 * SECOND));
-        assert_false(method_follow(&h->m.binding, h->instance, 21 * SECOND));
-        assert_bound_by(h, METHOD_UNIT, BACKEND_SYSTEMD);
-        assert_false(r->releasing);
-        assert_true(method_follow(&h->m.binding, h->instance, 22 * SECOND));
-        assert_true(r->releasing);
+/* It would stay in its group then, and its place is within what that allows. The plan is not made
+ * at once: others may follow. */
+SESSION_TEST(a_scope_with_limits_is_not_left_but_bound_by_affinity, "4-5") {
+        d->rooms.host.policies.mode = ENFORCEMENT_OBSERVE;
+        wait_for(d, INSTANCE_PLANNED);
+        assert_ids(published(d).cpus, "4-7");
+        assert_contains(reconcile_verdict(&d->rooms.binding, d->instance).reason, "its own scope");
+        group_write("memory.max", "4096");
+        seconds(d, 1);
+        assert_true(d->rooms.host.queued & HOST_WORK_PLAN);
+        assert_int_equal(published(d).bound_by_code, REASON_UNIT_LIMITS);
+        place_refresh(&d->rooms.placing);
+        seconds(d, 2);
+        assert_ids(published(d).cpus, "4-5");
 }
 
-SERVICE_TEST(shared_from_the_start_it_is_bound_by_affinity_until_it_is_alone_for_a_minute) {
-        UndoRecord *r;
-
-        h->instance->binding.observed.alone = false;
-        assert_true(method_follow(&h->m.binding, h->instance, SECOND));
-        assert_bound_by(h, METHOD_AFFINITY, BACKEND_AFFINITY);
-        assert_int_equal(h->instance->binding.means.code, REASON_SHARED_UNIT);
-        r = bound_record(h, NULL);
-        h->instance->binding.observed.alone = true;
-        assert_false(method_follow(&h->m.binding, h->instance, 2 * SECOND));
-        assert_bound_by(h, METHOD_AFFINITY, BACKEND_AFFINITY);
-        assert_false(method_follow(&h->m.binding, h->instance, 61 * SECOND));
-        assert_false(r->releasing);
-        assert_true(method_follow(&h->m.binding, h->instance, 62 * SECOND));
-        assert_true(r->releasing);
-}
-
-SERVICE_TEST(the_policy_is_followed_at_once_both_ways) {
-        UndoRecord *r = bound_record(h, "agent.service");
-
-        h->policy.backend = POLICY_BACKEND_AFFINITY;
-        assert_true(method_follow(&h->m.binding, h->instance, SECOND));
-        assert_true(r->releasing);
-        assert_bound_by(h, METHOD_UNIT, BACKEND_SYSTEMD); /* until that is released */
-        undo_release_done(&h->m.undo);
-        undo_forget(&h->m.undo.records, r);
-        h->instance->undo.record = NULL;
-        assert_true(method_follow(&h->m.binding, h->instance, 2 * SECOND));
-        assert_bound_by(h, METHOD_AFFINITY, BACKEND_AFFINITY);
-        r = bound_record(h, NULL);
-        assert_false(method_follow(&h->m.binding, h->instance, 3 * SECOND));
-        h->policy.backend = POLICY_BACKEND_AUTO;
-        assert_true(method_follow(&h->m.binding, h->instance, 4 * SECOND));
-        assert_true(r->releasing);
-}
-
-SERVICE_TEST(a_daemon_that_changes_nothing_releases_nothing) {
-        UndoRecord *r;
-
-        h->m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        r = bound_record(h, "agent.service");
-        h->policy.backend = POLICY_BACKEND_AFFINITY;
-        assert_false(method_follow(&h->m.binding, h->instance, SECOND));
-        assert_false(r->releasing);
+/* The limits of a scope are known in full only when it is about to be left: what is bound stays. */
+SESSION_TEST(without_a_service_it_keeps_affinity, "") {
+        d->policy.backend = POLICY_BACKEND_AFFINITY;
+        wait_for(d, INSTANCE_PARTLY);
+        assert_threads("4-7");
+        daemon_done(d);
+        daemon_init(d);
+        wait_for(d, INSTANCE_PARTLY);
+        seconds(d, 100);
+        assert_int_equal(world.n_requests, 0);
+        assert_threads("4-7");
+        assert_int_equal(d->rooms.undo.records.n_records, 1);
 }

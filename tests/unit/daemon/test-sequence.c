@@ -2,26 +2,6 @@
  * in turn fails, is answered late, or is not answered at all. In the end all is bound, and then as
  * it was. */
 #include "sequence-host.h"
-#include "tidbnumad/sys/affinity.h"
-
-int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
-                               const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses);
-int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
-                               const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses) {
-        IdSet now;
-        char list[ID_SET_LIST_MAX];
-
-        (void)sysroot;
-        (void)handle;
-        (void)exactly;
-        (void)n_pid_reuses;
-        id_set_convert(cpus, &now);
-        id_set_intersect(&now, &world.effective.cpus);
-        (void)id_set_render_list(&now, list, sizeof(list));
-        fake_thread(&world.tree, tid, tid, list, 0);
-        fake_status_file(&world.tree, fmt("proc/%d", tid), list);
-        return 1;
-}
 
 static void bind_and_release(Daemon *d) {
         request(d, false);
