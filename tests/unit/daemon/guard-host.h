@@ -6,20 +6,17 @@
 
 #include "../../support/test.h"
 
-#include "../../support/fake-tree.h"
+enum { NODES = 4, CPUS_A_NODE = 1, SERVICES = 8 };
+
 #include "../change/set-before.h"
 #include "capture.h"
-#include "published.h"
+#include "service-host.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
 
-#define SEC(n) ((uint64_t)(n)*1000000)
-#define MIB(n) ((uint64_t)(n) << 20)
 #define ALL_NODES "0-3"
-
-enum { NODES = 4, SERVICES = 8 };
 
 static struct {
         FakeTree tree;
@@ -161,67 +158,15 @@ int __wrap_worker_probe_members(_unused_ Workers *workers, _unused_ const Member
 
 /* --- the daemon --- */
 
-typedef struct TestHost {
-        Args args;
-        Node nodes[NODES];
-        uint16_t distances[NODES * NODES];
-        uint64_t watermarks[NODES], left[NODES];
-        PolicyCounters counters[SERVICES];
-        uint64_t rate_bytes_per_sec; /* of the mover, by each policy */
-        MigrateMode migrate;
-        Policy policies[SERVICES];
-        Rooms rooms;
-} TestHost;
-
 static inline void set_memory(unsigned node, unsigned free_mib, unsigned inactive_mib) {
         rooms_set_memory(&kernel.tree, node, free_mib, inactive_mib);
 }
 
-static inline void no_bad_file(const char *name, int error, _unused_ void *userdata) {
-        fail_msg("%s: %d", name, error);
-}
-
 static inline void daemon_start(TestHost *h) {
-        Rooms *m = &h->rooms;
-
-        *m = (Rooms){
-                .host.args = &h->args,
-                .host.sysroot = kernel.tree.sysroot,
-                .host.topology = { .nodes = h->nodes, .n_nodes = NODES, .distances = h->distances },
-                .host.high_watermark_bytes = h->watermarks,
-                .host.policies = { .mode = ENFORCEMENT_ENFORCE, .policies = h->policies },
-                .host.policies_known = true,
-                .host.ready = true,
-                .host.runtime_fd = kernel.tree.fd,
-                .host.journal = { .max_priority = LOG_WARNING },
-                .host.backend = { .ops = &fake_systemd,
-                                  .all = fake_backends,
-                                  .all_nodes = node_set(ALL_NODES) },
-                .placing.left_bytes = h->left,
-                .binding.policy_counters = h->counters
-        };
-        rooms_wire(m);
-        assert_int_equal(access_carry_counts(&m->sampling, &(PolicySet){ .policies = h->policies,
-                                                                         .n_policies = SERVICES }),
-                         0);
-        m->host.sysroot.live = true;
-        assert_int_equal(sd_event_new(&m->host.event), 0);
-        assert_int_equal(undo_open(&m->undo.records, kernel.tree.fd), 0);
-        assert_int_equal(undo_load(&m->undo.records, no_bad_file, NULL), 0);
-        assert_int_equal(guard_start(&m->binding), 0);
-}
-
-/* What it has bound stays so. */
-static inline void daemon_stop(TestHost *h) {
-        Rooms *m = &h->rooms;
-
-        rooms_free_instances(m);
-        sampling_done(&m->sampling);
-        guard_stop(&m->binding);
-        undo_release_done(&m->undo);
-        undo_done(&m->undo.records);
-        requests_done(&m->host.requests);
-        sd_event_unref(m->host.event);
+        rooms_start(h, &kernel.tree);
+        h->rooms.host.backend = (Backend){ .ops = &fake_systemd,
+                                           .all = fake_backends,
+                                           .all_nodes = node_set(ALL_NODES) };
 }
 
 static inline void host_init(TestHost *h) {
@@ -229,19 +174,12 @@ static inline void host_init(TestHost *h) {
         kernel.now = SEC(1000);
         fake_init(&kernel.tree);
         fake_write(&kernel.tree, "sys/fs/cgroup/cgroup.controllers", "cpuset memory\n");
-        *h = (TestHost){ .args = { .runtime_dir = "/test" }, .rate_bytes_per_sec = MIB(30) };
-        for (uint32_t i = 0; i < NODES; i++) {
-                h->nodes[i] = (Node){ .id = i, .package = i, .memory_bytes = MIB(1000) };
-                id_set_add(&h->nodes[i].cpus, i);
-                for (uint32_t k = 0; k < NODES; k++)
-                        h->distances[i * NODES + k] = (uint16_t)(10 + 2 * (i > k ? i - k : k - i));
-                set_memory(i, 800, 0);
-        }
+        machine_init(h, &kernel.tree);
         daemon_start(h);
 }
 
 static inline void host_done(TestHost *h) {
-        daemon_stop(h);
+        rooms_stop(h);
         fake_done(&kernel.tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
@@ -290,31 +228,14 @@ static inline void started(pid_t pid, const char *mems) {
 
 /* The daemon learns of a service that runs, whose policy gives it these nodes. */
 static inline Instance *noticed(TestHost *h, pid_t pid, const char *nodes, MemoryMode memory) {
-        Rooms *m = &h->rooms;
         const char *unit = fmt("%d.service", pid);
         Process process = { .id = { .pid = pid },
                             .exe = strdup("/x"),
                             .cgroup = strdup(fmt("/system.slice/%s", unit)),
                             .unit = strdup(unit) };
-        const size_t index = m->host.policies.n_policies++;
-        ProcHandle handle = PROC_HANDLE_NONE;
-        Instance *i;
 
-        assert_true(index < SERVICES);
-        m->host.backend.all_nodes = topology_memory_nodes(&m->host.topology);
-        h->policies[index] = (Policy){ .name = (char *)"ours",
-                                       .max_instances = 1,
-                                       .place = { .count = 1, .nodes = node_set(nodes) },
-                                       .rate_bytes_per_sec = h->rate_bytes_per_sec,
-                                       .migrate = h->migrate,
-                                       .memory = memory };
-        assert_int_equal(proc_open(&kernel.tree.sysroot, pid, &handle), 0);
-        process.id.start_ticks = handle.start_ticks;
-        i = rooms_add(m, &h->policies[index], &process, &handle);
-        i->policy_index = index;
-        undo_adopt(&m->undo, i);
-        binding_work(&m->binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
-        return i;
+        h->rooms.host.backend.all_nodes = topology_memory_nodes(&h->rooms.host.topology);
+        return rooms_notice(h, &process, nodes, memory, kernel.now);
 }
 
 /* And has done what it can. */

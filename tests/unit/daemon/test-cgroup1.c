@@ -4,9 +4,10 @@
  * test's. */
 #include "../../support/test.h"
 
-#include "../../support/fake-tree.h"
+enum { NODES = 3, CPUS_A_NODE = 2, SERVICES = 4 };
+
 #include "capture.h"
-#include "rooms.h"
+#include "service-host.h"
 #include "tidbnumad/change/cgroup1.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -14,12 +15,8 @@
 #include "tidbnumad/worker/worker.h"
 
 #define MSEC(n) ((uint64_t)(n)*1000)
-#define SEC(n) ((uint64_t)(n)*1000000)
-#define MIB(n) ((uint64_t)(n) << 20)
 #define CPUSET "sys/fs/cgroup/cpuset/"
 #define POLL MSEC(10)
-
-enum { NODES = 3, SERVICES = 4 };
 
 static struct {
         FakeTree tree;
@@ -178,93 +175,47 @@ int __wrap_worker_probe_members(_unused_ Workers *workers, _unused_ const Member
 
 /* --- the daemon --- */
 
-typedef struct Daemon {
-        Args args;
-        Node nodes[NODES];
-        uint16_t distances[NODES * NODES];
-        uint64_t watermarks[NODES], left[NODES];
-        PolicyCounters counters[SERVICES];
-        Policy policies[SERVICES];
-        Rooms rooms;
-} Daemon;
+static void daemon_start(TestHost *h) {
+        Rooms *m = &h->rooms;
 
-static void no_bad_file(const char *name, int error, _unused_ void *userdata) {
-        fail_msg("%s: %d", name, error);
-}
-
-static void daemon_start(Daemon *d) {
-        Rooms *m = &d->rooms;
-
-        *m = (Rooms){
-                .host.args = &d->args,
-                .host.sysroot = kernel.tree.sysroot,
-                .host.topology = { .nodes = d->nodes, .n_nodes = NODES, .distances = d->distances },
-                .host.high_watermark_bytes = d->watermarks,
-                .host.policies = { .mode = ENFORCEMENT_ENFORCE, .policies = d->policies },
-                .host.policies_known = true,
-                .host.ready = true,
-                .host.journal = { .max_priority = LOG_WARNING },
-                .placing.left_bytes = d->left,
-                .binding.policy_counters = d->counters
-        };
-        rooms_wire(m);
-        m->host.sysroot.live = true;
+        rooms_start(h, &kernel.tree);
         backend_init(&m->host.backend, &m->host.sysroot, NULL);
         m->host.backend.ops = &backend_cgroup1_ops;
         m->host.backend.all_cpus = cpu_set("0-5");
         m->host.backend.all_nodes = node_set("0-2");
-        assert_int_equal(sd_event_new(&m->host.event), 0);
         drift_start(&m->binding);
-        assert_int_equal(undo_open(&m->undo.records, kernel.tree.fd), 0);
-        assert_int_equal(undo_load(&m->undo.records, no_bad_file, NULL), 0);
-        assert_int_equal(guard_start(&m->binding), 0);
         assert_int_equal(unresponsive_start(&m->binding, "none"), 0);
 }
 
-static void daemon_stop(Daemon *d) {
-        Rooms *m = &d->rooms;
-
-        rooms_free_instances(m);
-        drift_stop(&m->binding);
-        guard_stop(&m->binding);
-        undo_release_done(&m->undo);
-        undo_done(&m->undo.records);
-        requests_done(&m->host.requests);
-        backend_done(&m->host.backend);
-        sd_event_unref(m->host.event);
+static void daemon_stop(TestHost *h) {
+        drift_stop(&h->rooms.binding);
+        rooms_stop(h);
+        backend_done(&h->rooms.host.backend);
 }
 
 static void set_memory(unsigned node, unsigned free_mib) {
         rooms_set_memory(&kernel.tree, node, free_mib, 0);
 }
 
-static void host_init(Daemon *d) {
+static void host_init(TestHost *h) {
         memset(&kernel, 0, sizeof(kernel));
         kernel.now = SEC(1000000000); /* the real one is far from it, so that no timer fires */
         fake_init(&kernel.tree);
         group_show(".", "cpus", "0-5");
         group_show(".", "mems", "0-2");
         fake_mkdir(&kernel.tree, "sys/fs/cgroup/memory");
-        *d = (Daemon){ .args = { .runtime_dir = "/test" } };
-        for (uint32_t i = 0; i < NODES; i++) {
-                d->nodes[i] = (Node){ .id = i, .package = i, .memory_bytes = MIB(1000) };
-                id_set_add(&d->nodes[i].cpus, 2 * i);
-                id_set_add(&d->nodes[i].cpus, 2 * i + 1);
-                for (uint32_t k = 0; k < NODES; k++)
-                        d->distances[i * NODES + k] = i == k ? 10 : 20;
-                set_memory(i, 800);
-        }
-        daemon_start(d);
+        machine_init(h, &kernel.tree);
+        daemon_start(h);
 }
 
-static void host_done(Daemon *d) {
-        daemon_stop(d);
+static void host_done(TestHost *h) {
+        daemon_stop(h);
         fake_done(&kernel.tree);
 }
-#define HOST_TEST(test) TEST_WITH(test, Daemon, d, host_init, host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, d, host_init, host_done)
 
 /* The loop, which is woken by its timers: as often as anything can be due. */
-static void run(Daemon *d, uint64_t usec) {
+static void run(TestHost *d, uint64_t usec) {
         const uint64_t end = kernel.now + usec;
 
         do {
@@ -292,14 +243,14 @@ static void join_ends(int error) {
 }
 
 /* Until the worker has a process to join; how long that took is the daemon's. */
-static void run_until_asked(Daemon *d) {
+static void run_until_asked(TestHost *d) {
         for (unsigned n = 0; n < 100 && kernel.joins.pid == 0; n++)
                 run(d, POLL);
         assert_int_not_equal(kernel.joins.pid, 0);
 }
 
 /* All that has to join does so at once. */
-static void run_and_join(Daemon *d, uint64_t usec) {
+static void run_and_join(TestHost *d, uint64_t usec) {
         const uint64_t end = kernel.now + usec;
 
         while (kernel.now < end) {
@@ -318,11 +269,8 @@ static Process process_of(pid_t pid) {
 }
 
 /* A service of node 1 starts; its processes are `10 * number` and what follows. */
-static Instance *starts(Daemon *d, int number) {
-        const size_t index = d->rooms.host.policies.n_policies++;
-        ProcHandle handle = PROC_HANDLE_NONE;
+static Instance *starts(TestHost *d, int number) {
         Process process = process_of(10 * number);
-        Instance *i;
 
         fake_write(&kernel.tree, fmt("sys/fs/cgroup/memory/%d.service/memory.numa_stat", number),
                    "total=0 N0=0 N1=0 N2=0\nhierarchical_anon=0 N0=0 N1=0 N2=0\n"
@@ -330,21 +278,10 @@ static Instance *starts(Daemon *d, int number) {
         fake_write(&kernel.tree, fmt("sys/fs/cgroup/memory/%d.service/cgroup.procs", number),
                    fmt("%d\n", 10 * number));
         process.unit = strdup(fmt("%d.service", number));
-        d->policies[index] = (Policy){ .name = (char *)"ours",
-                                       .max_instances = 1,
-                                       .place = { .count = 1, .nodes = node_set("1") },
-                                       .rate_bytes_per_sec = MIB(30),
-                                       .memory = MEMORY_BIND };
-        assert_int_equal(proc_open(&kernel.tree.sysroot, process.id.pid, &handle), 0);
-        process.id.start_ticks = handle.start_ticks;
-        i = rooms_add(&d->rooms, &d->policies[index], &process, &handle);
-        i->policy_index = index;
-        undo_adopt(&d->rooms.undo, i);
-        binding_work(&d->rooms.binding, i, WORK_JOINED, kernel.now);
-        return i;
+        return rooms_notice(d, &process, "1", MEMORY_BIND, kernel.now);
 }
 
-static void forks(Daemon *d, Instance *i) {
+static void forks(TestHost *d, Instance *i) {
         ProcHandle handle = PROC_HANDLE_NONE;
         const pid_t pid = i->members[i->n_members - 1].process.id.pid + 1;
         Process process = process_of(pid);
@@ -358,7 +295,7 @@ static void forks(Daemon *d, Instance *i) {
         binding_work(&d->rooms.binding, i, WORK_JOINED, kernel.now);
 }
 
-static Instance *serve(Daemon *d) {
+static Instance *serve(TestHost *d) {
         Instance *i = starts(d, 1);
 
         run_and_join(d, SEC(1));
@@ -375,7 +312,7 @@ static void assert_group(const Instance *i, const char *file, const char *expect
         assert_string_equal(text, expected);
 }
 
-static void assert_state(const Daemon *d, const Instance *i, InstanceState state, Reason code) {
+static void assert_state(const TestHost *d, const Instance *i, InstanceState state, Reason code) {
         const Verdict v = reconcile_verdict(&d->rooms.binding, i);
 
         if (v.state != state || v.code != code)
@@ -384,7 +321,7 @@ static void assert_state(const Daemon *d, const Instance *i, InstanceState state
 }
 
 /* By all policies. */
-static unsigned n_failures(const Daemon *d) {
+static unsigned n_failures(const TestHost *d) {
         unsigned n = 0;
 
         for (size_t k = 0; k < SERVICES; k++)
@@ -393,7 +330,7 @@ static unsigned n_failures(const Daemon *d) {
         return n;
 }
 
-static unsigned n_repairs(const Daemon *d, DriftKind kind) {
+static unsigned n_repairs(const TestHost *d, DriftKind kind) {
         return (unsigned)d->counters[0].drift_repairs[kind];
 }
 
@@ -457,7 +394,7 @@ HOST_TEST(a_turn_is_awaited_for_ten_seconds) {
 TEST(the_next_process_has_its_own_time) {
         for (unsigned in_time = 0; in_time < 2; in_time++) {
                 Instance *i;
-                Daemon d;
+                TestHost d;
 
                 host_init(&d);
                 kernel.crowded = true;
@@ -522,7 +459,7 @@ TEST(drift_of_a_directory) {
         for (unsigned reload = 0; reload < 2; reload++) {
                 Instance *i;
                 Capture c;
-                Daemon d;
+                TestHost d;
 
                 host_init(&d);
                 i = serve(&d);
@@ -578,7 +515,7 @@ HOST_TEST(drift_of_threads) {
 
 /* --- the full-node guard --- */
 
-static uint64_t second(Daemon *d) {
+static uint64_t second(TestHost *d) {
         uint64_t wait;
 
         kernel.now += SEC(1);
@@ -587,7 +524,7 @@ static uint64_t second(Daemon *d) {
         return wait;
 }
 
-static void seconds(Daemon *d, unsigned n) {
+static void seconds(TestHost *d, unsigned n) {
         for (unsigned k = 0; k < n; k++)
                 (void)second(d);
 }
@@ -627,7 +564,7 @@ TEST(whose_directory_it_is) {
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                 uint64_t wait;
                 Instance *i;
-                Daemon d;
+                TestHost d;
 
                 host_init(&d);
                 i = serve(&d);
@@ -665,7 +602,7 @@ TEST(widenings_that_fail) {
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                 Instance *i;
                 Capture c;
-                Daemon d;
+                TestHost d;
 
                 host_init(&d);
                 i = serve(&d);
@@ -692,7 +629,7 @@ TEST(widened_while_a_process_joins) {
 
         for (size_t k = 0; k < ELEMENTSOF(answers); k++) {
                 Instance *i;
-                Daemon d;
+                TestHost d;
 
                 host_init(&d);
                 i = serve(&d);

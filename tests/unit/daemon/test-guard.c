@@ -46,7 +46,7 @@ TEST(whom_it_watches) {
                 started(10, ALL_NODES);
                 if (rows[k].before) {
                         (void)seen(&h, 10, rows[k].before, MEMORY_BIND);
-                        daemon_stop(&h);
+                        rooms_stop(&h);
                         daemon_start(&h);
                 }
                 assert_int_equal(second(&h), INSTANCE_NEVER); /* nobody is there */
@@ -108,7 +108,7 @@ TEST(whose_it_is) {
                         if (!rows[k].bound)
                                 kernel_show_mems("10.service", &kernel.admins);
                         (void)seen(&h, 10, "1", rows[k].bound ? MEMORY_BIND : MEMORY_PREFERRED);
-                        daemon_stop(&h);
+                        rooms_stop(&h);
                         daemon_start(&h);
                 }
                 if (rows[k].runtime)
