@@ -75,6 +75,7 @@ static inline void rooms_free_instance(Instance *i) {
 static inline void rooms_free_instances(Rooms *r) {
         for (size_t i = 0; i < r->registry.n_instances; i++)
                 rooms_free_instance(r->registry.instances[i]);
+        sd_event_source_unref(r->registry.describe_timer);
         free(r->registry.instances);
         free(r->registry.entries);
         instance_counts_done(&r->registry.counts);

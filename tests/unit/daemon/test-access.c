@@ -8,9 +8,7 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
-#include "rooms.h"
-#include "tidbnumad/daemon/registry/registry.h"
-#include "tidbnumad/daemon/sampling/sampling.h"
+#include "published.h"
 #include "tidbnumad/sys/self.h"
 
 int __real_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
@@ -35,46 +33,62 @@ enum { PAGES = 300 };
 
 typedef struct TestHost {
         Rooms rooms;
+        FakeTree runtime;
+        Args args;
         Policy policy;
-        Instance instance, *instances[1];
-        ProcHandle handle;
-        Member member;
+        PolicyCounters counters[1];
+        Instance *instance;
         Capture said;
 } TestHost;
+
+/* An instance of this very process. */
+static Instance *add(TestHost *h) {
+        Process process = { .id = { getpid(), 100 },
+                            .exe = strdup("/x"),
+                            .unit = strdup("tidb-4000.service") };
+        ProcHandle handle = PROC_HANDLE_NONE;
+
+        assert_int_equal(proc_open(&h->rooms.host.sysroot, getpid(), &handle), 0);
+        return rooms_add(&h->rooms, &h->policy, &process, &handle);
+}
 
 static void host_init(TestHost *h) {
         refuse = 0;
         descriptors = 0;
-        *h = (TestHost){ .rooms = { .host.sysroot = SYSROOT_NONE }, .handle = PROC_HANDLE_NONE };
+        *h = (TestHost){ .rooms = { .host.sysroot = SYSROOT_NONE } };
         assert_int_equal(sysroot_open(NULL, &h->rooms.host.sysroot), 0);
-        assert_int_equal(proc_open(&h->rooms.host.sysroot, getpid(), &h->handle), 0);
-        h->member.handle = &h->handle;
-        h->policy = (Policy){ .name = (char *)"tidb" };
-        h->instance = (Instance){ .name = (char *)"tidb-4000",
-                                  .policy = &h->policy,
-                                  .members = &h->member,
-                                  .n_members = 1 };
-        h->instances[0] = &h->instance;
-        h->rooms.registry.instances = h->instances;
-        h->rooms.registry.n_instances = 1;
+        h->rooms.host.args = &h->args;
+        h->policy = (Policy){ .name = (char *)"tidb", .file = (char *)"p.yaml" };
+        fake_init(&h->runtime);
+        h->rooms.host.runtime_fd = h->runtime.fd;
+        h->rooms.host.policies_known = true;
+        h->rooms.binding.policy_counters = h->counters;
         h->rooms.host.policies.policies = &h->policy;
         h->rooms.host.policies.n_policies = 1;
         h->rooms.host.policies.sampling_access = true;
         journal_init(&h->rooms.host.journal, false);
         rooms_wire(&h->rooms);
         assert_int_equal(access_carry_counts(&h->rooms.sampling, &h->rooms.host.policies), 0);
+        h->instance = add(h);
 }
 
 static void host_done(TestHost *h) {
+        rooms_free_instances(&h->rooms);
         sampling_done(&h->rooms.sampling);
-        access_close(&h->instance.sampling.access.counters);
-        proc_close(&h->handle);
+        fake_done(&h->runtime);
         sysroot_close(&h->rooms.host.sysroot);
 }
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static void choose(TestHost *h) {
         CAPTURE_STDERR(&h->said, access_choose(&h->rooms.sampling));
+}
+
+static bool is_available(const TestHost *h) {
+        AccessInfo a;
+
+        access_fill(&h->rooms.sampling, &a);
+        return a.available;
 }
 
 /* Local: instructions that the kernel emulates, of which there are none; remote: those of pages. */
@@ -90,7 +104,7 @@ static void use_faults(TestHost *h) {
                 skip_because("perf_event_open() is refused here");
         perf_group_close(&group);
         choose(h);
-        assert_true(h->rooms.sampling.access.available);
+        assert_true(is_available(h));
 }
 
 static void fault(void) {
@@ -110,8 +124,15 @@ static void round_of(TestHost *h) {
                 ;
 }
 
-static uint64_t remote_of_policy(const TestHost *h) {
-        return h->rooms.sampling.access.policy_counts[0].by[LOCALITY_REMOTE];
+static uint64_t remote_of_policy(TestHost *h) {
+        AccessInfo a;
+
+        access_fill(&h->rooms.sampling, &a);
+        return (uint64_t)rooms_metric(
+                &h->rooms, &h->runtime,
+                fmt("tidbnumad_policy_dram_accesses_total{policy=\"tidb\",locality=\"remote\","
+                    "source=\"%s\",coverage=\"%s\"}",
+                    a.source, a.coverage));
 }
 
 static InstanceInfo snapshot_of(const TestHost *h, const Instance *i) {
@@ -122,7 +143,7 @@ static InstanceInfo snapshot_of(const TestHost *h, const Instance *i) {
 }
 
 static InstanceInfo snapshot(const TestHost *h) {
-        return snapshot_of(h, &h->instance);
+        return snapshot_of(h, h->instance);
 }
 
 HOST_TEST(counts) {
@@ -147,75 +168,62 @@ HOST_TEST(counts) {
         assert_true(s.remote_access_ratio > 0.999);
         assert_true(s.access_coverage > 0.999);
         assert_int_equal(remote_of_policy(h), s.accesses[LOCALITY_REMOTE]);
-        /* The cost of each sample is reported. */
-        assert_int_equal(h->rooms.sampling.rounds.durations[SAMPLE_COUNTERS].n, 2);
-        assert_true(h->rooms.sampling.rounds.cost_usec > 0);
+        /* What it costs is reported, and delays the next round. */
+        assert_true(rooms_metric(&h->rooms, &h->runtime,
+                                 "tidbnumad_sample_duration_seconds_count{method=\"counters\"}") ==
+                    2);
+        h->rooms.host.policies.sampling_budget_ppm = 1;
+        sampling_begin_round(&h->rooms.sampling, 0);
+        assert_true(sampling_interval_usec(&h->rooms.sampling) > 0);
         choose(h); /* as with a reload: nothing is new */
         assert_string_equal(h->said.text, "");
         assert_true(snapshot(h).accesses[LOCALITY_REMOTE] == s.accesses[LOCALITY_REMOTE]);
 }
 
+/* Its last counts are its policy's. */
 HOST_TEST(end) {
         uint64_t before;
 
         use_faults(h);
         round_of(h);
+        assert_true(snapshot(h).access_known);
         before = remote_of_policy(h);
         fault();
-        access_end(&h->rooms.sampling, &h->instance);
+        registry_remove_process(&h->rooms.registry, h->instance, 0);
+        assert_ptr_equal(registry_take_ended(&h->rooms.registry), h->instance);
+        access_end(&h->rooms.sampling, h->instance); /* as the pass does */
+        rooms_free_instance(h->instance);
         assert_true(remote_of_policy(h) >= before + PAGES);
-        assert_int_equal(h->instance.sampling.access.counters.n_threads, 0);
-}
-
-/* The way that an instance ends in the daemon. */
-HOST_TEST(end_in_the_registry) {
-        Process process = { .id = { getpid(), 100 }, .exe = strdup("/x") };
-        uint64_t before;
-        Instance *i;
-
-        h->rooms.registry.instances = NULL;
-        h->rooms.registry.n_instances = 0;
-        use_faults(h);
-        i = rooms_add(&h->rooms, &h->policy, &process, &h->handle);
-        round_of(h);
-        assert_true(snapshot_of(h, i).access_known);
-        before = remote_of_policy(h);
-        fault();
-        registry_remove_process(&h->rooms.registry, i, 0);
-        assert_ptr_equal(registry_take_ended(&h->rooms.registry), i);
-        access_end(&h->rooms.sampling, i); /* as the pass does */
-        rooms_free_instance(i);
-        assert_true(remote_of_policy(h) >= before + PAGES);
-        free(h->rooms.registry.instances);
-        free(h->rooms.registry.entries);
-        instance_counts_done(&h->rooms.registry.counts);
-        undo_done(&h->rooms.undo.records);
 }
 
 /* Two descriptors for two instances, two a thread: the first one has them. */
 HOST_TEST(room_for_all) {
-        Instance second, *both[2];
+        Instance *second;
 
         use_faults(h);
-        second = h->instance;
-        both[0] = &h->instance;
-        both[1] = &second;
-        h->rooms.registry.instances = both;
-        h->rooms.registry.n_instances = 2;
+        second = add(h);
         descriptors = 2;
         CAPTURE_STDERR(&h->said, round_of(h));
         assert_contains(h->said.text, "are not counted: the limit of open files");
-        assert_true(snapshot_of(h, &h->instance).access_known);
-        assert_false(snapshot_of(h, &second).access_known);
-        assert_int_equal(second.sampling.access.counters.n_missing, 1);
+        assert_true(snapshot(h).access_known);
+        assert_false(snapshot_of(h, second).access_known);
         descriptors = 4;
         round_of(h);
-        assert_true(snapshot_of(h, &second).access_known);
-        access_close(&second.sampling.access.counters);
+        assert_true(snapshot_of(h, second).access_known);
+}
+
+static unsigned n_descriptors(void) {
+        unsigned n = 0;
+
+        for (int fd = 0; fd < 1024; fd++)
+                n += fcntl(fd, F_GETFD) >= 0;
+        return n;
 }
 
 /* Other events, and none: the sums of the former say nothing. */
 HOST_TEST(other_events) {
+        const unsigned n = n_descriptors();
+
         use_faults(h);
         round_of(h);
         fault();
@@ -233,7 +241,7 @@ HOST_TEST(other_events) {
         choose(h);
         assert_string_equal(h->said.text, "");
         assert_false(snapshot(h).access_known);
-        assert_int_equal(h->instance.sampling.access.counters.n_threads, 0);
+        assert_int_equal(n_descriptors(), n);
         assert_false(access_pass(&h->rooms.sampling));
 }
 
@@ -289,7 +297,7 @@ static void assert_unknown(TestHost *h, FakeTree *tree, const char *cpuinfo, con
         access_done(&h->rooms.sampling.access);
         choose(h);
         assert_contains(h->said.text, said);
-        assert_false(h->rooms.sampling.access.available);
+        assert_false(is_available(h));
 }
 
 HOST_TEST(processors) {

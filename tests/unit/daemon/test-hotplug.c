@@ -52,8 +52,7 @@ typedef struct TestHost {
         Rooms m;
         uint64_t left[NODES + 1];
         Policy policy;
-        Instance instance;
-        Instance *pointer;
+        Instance *instance;
         PlannedUnit unit, *units;
 } TestHost;
 
@@ -67,6 +66,8 @@ static void show(TestHost *h, const char *cpus, const char *nodes, const char *m
 
 /* The live machine, but for its files; no event comes. */
 static void host_init(TestHost *h) {
+        Process process = { .id = { 10, 100 }, .exe = strdup("/i") };
+
         memset(&machine, 0, sizeof(machine));
         machine.n_nodes = NODES;
         *h = (TestHost){ .policy = { .name = (char *)"p",
@@ -78,29 +79,24 @@ static void host_init(TestHost *h) {
                         .host.journal = { .max_priority = -1 },
                         .placing.left_bytes = h->left,
                         .host.policies = { .policies = &h->policy, .n_policies = 1 },
-                        .registry.instances = &h->pointer,
-                        .registry.n_instances = 1,
                         .placing.units = &h->units,
                         .placing.n_units = 1 };
         rooms_wire(&h->m);
         h->m.host.sysroot.live = true;
         h->units = &h->unit;
         h->unit = (PlannedUnit){ .name = (char *)"u.service" };
-        h->pointer = &h->instance;
-        h->instance = (Instance){ .name = (char *)"i",
-                                  .policy = &h->policy,
-                                  .binding.due_usec = INSTANCE_NEVER };
+        h->instance = rooms_add(&h->m, &h->policy, &process, NULL);
         assert_int_equal(topology_load(&h->m.host.sysroot, &h->m.host.topology), 0);
         assert_int_equal(sd_event_new(&h->m.host.event), 0);
         assert_int_equal(hotplug_start(&h->m.host), 0);
         host_queue(&h->m.host, HOST_WORK_PLAN);
         place_refresh(&h->m.placing);
-        (void)instance_take(&h->instance, WORK_PLACE);
+        (void)instance_take(h->instance, WORK_DISPATCHED);
         machine.n_loads = 0;
 }
 
 static void host_done(TestHost *h) {
-        sample_end(&h->instance);
+        rooms_free_instances(&h->m);
         hotplug_done(&h->m.host);
         sd_event_unref(h->m.host.event);
         topology_done(&h->m.host.topology);
@@ -120,8 +116,8 @@ static void check(TestHost *h) {
 }
 
 static void assert_placed(const TestHost *h, const char *nodes, const char *cpus) {
-        assert_ids(h->instance.planned.placement.nodes, nodes);
-        assert_ids(h->instance.planned.placement.cpus, cpus);
+        assert_ids(h->instance->planned.placement.nodes, nodes);
+        assert_ids(h->instance->planned.placement.cpus, cpus);
 }
 
 HOST_TEST(nothing_new) {
@@ -136,12 +132,12 @@ HOST_TEST(nothing_new) {
 
 HOST_TEST(one_cpu_goes_and_comes) {
         assert_placed(h, "0", "0-1");
-        h->instance.planned.allowed_known = true;
+        h->instance->planned.allowed_known = true;
         show(h, "1-5", "0-2", "0-2");
         check(h);
         assert_int_equal(machine.n_loads, 1);
         assert_placed(h, "0", "1"); /* it stays */
-        assert_true(instance_take(&h->instance, WORK_PLACE));
+        assert_true(instance_take(h->instance, WORK_PLACE));
         assert_ids(h->m.host.backend.all_cpus, "1-5");
         assert_ids(h->m.host.topology.offline_cpus, "5");
         assert_ids(topology_core(&h->m.host.topology, 1), "1"); /* the lowest of its core now */
@@ -171,12 +167,12 @@ HOST_TEST(a_partition_takes_cpus) {
 
 /* What groups above allow is read again: it was without the CPU that has come. */
 HOST_TEST(allowed_is_read_again) {
-        h->instance.allowed_cpus = cpu_set("1-5");
-        h->instance.planned.allowed_known = true;
+        h->instance->allowed_cpus = cpu_set("1-5");
+        h->instance->planned.allowed_known = true;
         h->unit.facts.allowed_cpus = cpu_set("1-3");
         show(h, "1-4", "0-2", "0-2");
         check_topology(h);
-        assert_false(h->instance.planned.allowed_known);
+        assert_false(h->instance->planned.allowed_known);
         assert_ids(h->unit.facts.allowed_cpus, "1-3");
         show(h, "0-4", "0-2", "0-2");
         check_topology(h);
@@ -205,7 +201,7 @@ HOST_TEST(explicit_node_without_cpus_is_refused) {
         show(h, "0-3", "0-2", "0-2");
         check(h);
         assert_placed(h, "", "");
-        assert_int_equal(h->instance.planned.refusal, REFUSAL_NO_CPU);
+        assert_int_equal(h->instance->planned.refusal, REFUSAL_NO_CPU);
         show(h, "0-5", "0-2", "0-2");
         check(h);
         assert_placed(h, "2", "4-5");

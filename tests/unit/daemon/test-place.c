@@ -10,7 +10,7 @@
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 
-enum { NODES = 4, INSTANCES = 4 };
+enum { NODES = 4 };
 
 /* Two sockets of two nodes, a CPU each, and up to four instances of two policies. */
 typedef struct TestHost {
@@ -18,8 +18,6 @@ typedef struct TestHost {
         Node nodes[NODES];
         uint64_t left[NODES];
         Policy policies[2];
-        Instance instances[INSTANCES];
-        Instance *pointers[INSTANCES];
 } TestHost;
 
 static void host_init(TestHost *h) {
@@ -36,24 +34,36 @@ static void host_init(TestHost *h) {
         h->rooms.host.topology = (Topology){ .nodes = h->nodes, .n_nodes = NODES };
         h->rooms.placing.left_bytes = h->left;
         h->rooms.host.policies = (PolicySet){ .policies = h->policies, .n_policies = 2 };
-        h->rooms.registry.instances = h->pointers;
 }
 
 static void host_done(TestHost *h) {
-        for (size_t k = 0; k < h->rooms.registry.n_instances; k++)
-                sample_end(h->pointers[k]);
+        rooms_free_instances(&h->rooms);
+        sd_event_unref(h->rooms.host.event);
 }
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
-static Instance *host_add(TestHost *h, const char *name, size_t policy) {
-        Instance *i = &h->instances[h->rooms.registry.n_instances];
+/* Takes over the handle; NULL: none. */
+static Instance *host_add_process(TestHost *h, const char *name, size_t policy,
+                                  ProcHandle *handle) {
+        Process process = { .id = { 10 + (pid_t)h->rooms.registry.n_instances, 100 },
+                            .exe = strdup("/x"),
+                            .unit = strdup(fmt("%s.service", name)) };
+        Instance *i = rooms_add(&h->rooms, &h->policies[policy], &process, handle);
 
-        *i = (Instance){ .name = (char *)name,
-                         .policy = &h->policies[policy],
-                         .binding.due_usec = INSTANCE_NEVER };
-        h->pointers[h->rooms.registry.n_instances++] = i;
+        (void)instance_take(i, WORK_DISPATCHED);
         host_queue(&h->rooms.host, HOST_WORK_PLAN);
         return i;
+}
+
+static Instance *host_add(TestHost *h, const char *name, size_t policy) {
+        return host_add_process(h, name, policy, NULL);
+}
+
+/* Disks are looked for from now on. */
+static void describe(TestHost *h) {
+        h->rooms.host.ready = true;
+        assert_int_equal(sd_event_new(&h->rooms.host.event), 0);
+        assert_int_equal(describe_start(&h->rooms.registry), 0);
 }
 
 static void assert_place(TestHost *h, const Instance *i, const char *nodes) {
@@ -91,8 +101,7 @@ static void write_cpu_ticks(const FakeTree *tree, unsigned ticks) {
 HOST_TEST(cpu_time_is_read_once_in_a_while) {
         const unsigned hz = (unsigned)sysconf(_SC_CLK_TCK), seconds = 1000;
         _cleanup_fake_ FakeTree tree;
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        Member member = { .handle = &handle };
+        ProcHandle handle = PROC_HANDLE_NONE;
         PlacementInstance in;
         Instance *i;
 
@@ -102,10 +111,7 @@ HOST_TEST(cpu_time_is_read_once_in_a_while) {
         fake_mkdir(&tree, "proc/10");
         write_cpu_ticks(&tree, 3 * seconds * hz - 1000);
         assert_int_equal(proc_open(&tree.sysroot, 10, &handle), 0);
-        i = host_add(h, "a", 0);
-        i->planned.allowed_known = true;
-        i->members = &member;
-        i->n_members = i->n_member_changes = 1;
+        i = host_add_process(h, "a", 0, &handle);
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 3);
         write_cpu_ticks(&tree, 5 * seconds * hz - 1000);
@@ -122,7 +128,6 @@ HOST_TEST(cpu_time_is_read_once_in_a_while) {
         i->n_member_changes++;
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 0); /* younger than a minute */
-        i->n_members = 0;
 }
 
 HOST_TEST(nothing_is_planned_that_did_not_change) {
@@ -261,9 +266,8 @@ static uint64_t replan_with_limit(TestHost *h, const Instance *i, unsigned mib) 
 HOST_TEST(no_limit_rises_while_a_disk_is_looked_for) {
         Instance *awaiting, *other = host_add(h, "other", 0);
 
-        h->rooms.host.ready = true;
         assert_int_equal(replan_with_limit(h, other, 100), 100);
-        h->rooms.registry.describe_timer = (sd_event_source *)h; /* only its presence counts */
+        describe(h);
         h->policies[1].place.near = NEAR_STORAGE;
         awaiting = host_add(h, "awaiting", 1);
         awaiting->first_seen_usec = clock_monotonic_usec();
@@ -273,16 +277,17 @@ HOST_TEST(no_limit_rises_while_a_disk_is_looked_for) {
         awaiting->storage_known = true;
         assert_int_equal(place_ensure(&h->rooms.placing, awaiting), 0);
         assert_int_equal(other->planned.limit_bytes >> 20, 200);
-        h->rooms.registry.describe_timer = NULL;
 }
 
 /* It is waited for, so that the instance is not bound and moved twice; not for ever. */
 HOST_TEST(a_disk_that_is_being_looked_for) {
-        Instance *found, *other, *never;
+        Instance *early, *found, *other, *never;
 
-        h->rooms.host.ready = true;
-        h->rooms.registry.describe_timer = (sd_event_source *)h; /* only its presence counts */
         h->policies[1].place.near = NEAR_STORAGE;
+        early = host_add(h, "early", 1);
+        early->first_seen_usec = clock_monotonic_usec();
+        assert_int_equal(place_ensure(&h->rooms.placing, early), 0); /* nobody looks for it yet */
+        describe(h);
         found = host_add(h, "found", 1);
         found->first_seen_usec = clock_monotonic_usec();
         assert_int_equal(place_ensure(&h->rooms.placing, found), -EAGAIN);
@@ -301,21 +306,15 @@ HOST_TEST(a_disk_that_is_being_looked_for) {
         never->first_seen_usec -= UINT64_C(3) * 1000 * 1000;
         assert_int_equal(place_ensure(&h->rooms.placing, never), 0);
         assert_true(never->planned.warnings & WARN_DEVICE_UNKNOWN);
-        h->rooms.registry.describe_timer = NULL;
 }
 
 /* What its unit sets itself is read before it is bound for the first time. */
 HOST_TEST(own_limits_that_become_known) {
-        ProcHandle handle = PROC_HANDLE_NONE;
-        Member member = { .process.id.pid = 50, .handle = &handle };
         UndoRecord *record;
         Instance *a;
 
         h->rooms.host.backend.ops = &backend_systemd_ops;
         a = host_add(h, "a", 0);
-        a->unit = (char *)"a.service";
-        a->members = &member;
-        a->n_members = 1;
         assert_place(h, a, "0");
         assert_int_equal(undo_get(&h->rooms.undo.records, "a", "a.service", NULL, &record), 0);
         undo_adopt(&h->rooms.undo, a);
@@ -326,7 +325,6 @@ HOST_TEST(own_limits_that_become_known) {
         assert_true(undo_admin_limits_plan(&h->rooms.undo, a));
         host_queue(&h->rooms.host, HOST_WORK_PLAN);
         assert_place(h, a, "3");
-        undo_end(a);
         undo_done(&h->rooms.undo.records);
 }
 

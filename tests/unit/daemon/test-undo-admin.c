@@ -53,12 +53,33 @@ int __wrap_worker_read_script(_unused_ Workers *workers, _unused_ const Sysroot 
 
 typedef struct World {
         Rooms rooms;
+        Policy policy;
         UndoRecord *record;
-        Instance instance, *pointer;
+        Instance *instance;
 } World;
 
+/* A service whose values before are recorded: nothing is set. */
+static Instance *recorded(World *w, pid_t pid, const char *name, UndoRecord **ret) {
+        const char *unit = fmt("%s.service", name);
+        Process process = { .id = { pid, 100 }, .exe = strdup("/x"), .unit = strdup(unit) };
+        Instance *i = rooms_add(&w->rooms, &w->policy, &process, NULL);
+
+        assert_int_equal(undo_get(&w->rooms.undo.records, name, unit, NULL, ret), 0);
+        (*ret)->cpus.noted = (*ret)->mems.noted = true;
+        undo_adopt(&w->rooms.undo, i);
+        return i;
+}
+
+/* Its last process does. */
+static void instance_ends(World *w, Instance *i) {
+        registry_remove_process(&w->rooms.registry, i, 0);
+        assert_ptr_equal(registry_take_ended(&w->rooms.registry), i);
+        undo_release_note_left(&w->rooms.undo, i);
+        rooms_free_instance(i);
+}
+
 static void init(World *w) {
-        *w = (World){ 0 };
+        *w = (World){ .policy = { .name = (char *)"p" } };
         memset(&systemd, 0, sizeof(systemd));
         assert_int_equal(sd_bus_new(&systemd.bus), 0);
         systemd.fragment = "[Service]\n";
@@ -66,16 +87,14 @@ static void init(World *w) {
         systemd.path = "/etc/systemd/system.control/x.service.d/50-AllowedCPUs.conf";
         rooms_init(&w->rooms);
         w->rooms.host.journal.max_priority = LOG_INFO;
-        w->pointer = &w->instance;
-        w->rooms.registry.instances = &w->pointer;
-        w->rooms.registry.n_instances = 1;
-        assert_int_equal(undo_get(&w->rooms.undo.records, "x", "x.service", NULL, &w->record), 0);
-        w->record->cpus.noted = w->record->mems.noted = true;
-        w->instance.undo.record = w->record;
+        w->instance = recorded(w, 10, "x", &w->record);
+        (void)instance_take(w->instance, WORK_DISPATCHED);
 }
 
 static void done(World *w) {
+        rooms_free_instances(&w->rooms);
         undo_admin_end(&w->rooms.undo);
+        undo_release_done(&w->rooms.undo);
         undo_done(&w->rooms.undo.records);
         sd_bus_unref(systemd.bus);
 }
@@ -94,7 +113,7 @@ static bool answer(World *w, const char *says) {
                 assert_contains(capture.text, says);
         else
                 assert_string_equal(capture.text, "");
-        return instance_take(&w->instance, WORK_ADMIN);
+        return w->instance && instance_take(w->instance, WORK_ADMIN);
 }
 
 static bool read_again(World *w, const char *says) {
@@ -152,7 +171,7 @@ WORLD_TEST(what_is_not_known_changes_nothing) {
         assert_false(read_again(w, NULL));
         undo_admin_read_all(&w->rooms.undo);
         systemd.reply(-ENOTCONN, NULL, systemd.userdata);
-        assert_false(instance_take(&w->instance, WORK_ADMIN));
+        assert_false(instance_take(w->instance, WORK_ADMIN));
         assert_id_view(undo_property_before(&w->record->cpus), "2");
 }
 
@@ -176,21 +195,21 @@ WORLD_TEST(a_late_worker) {
  * gone, and the next unit has its turn. */
 WORLD_TEST(ends_during_a_reload) {
         UndoRecord *other;
+        Instance *y = recorded(w, 20, "y", &other);
 
-        assert_int_equal(undo_get(&w->rooms.undo.records, "y", "y.service", NULL, &other), 0);
-        other->cpus.noted = other->mems.noted = true;
         systemd.drop_in = "[Service]\nAllowedCPUs=3\n";
         undo_admin_read_all(&w->rooms.undo);
-        undo_release_note_left(&w->rooms.undo, &w->instance);
-        assert_null(w->instance.undo.record);
+        instance_ends(w, w->instance);
+        w->instance = y;
+        assert_int_equal(w->rooms.undo.records.n_records, 1);
         assert_false(answer(w, NULL));
         assert_int_equal(systemd.n_reads, 2);
         assert_id_view(undo_property_before(&other->cpus), "");
 
         systemd.late = true;
-        w->instance.undo.record = other;
         assert_false(answer(w, NULL));
-        undo_release_note_left(&w->rooms.undo, &w->instance);
+        instance_ends(w, y);
+        w->instance = NULL;
         systemd.late = false;
         undo_admin_read_late(&w->rooms.undo);
         assert_int_equal(systemd.n_reads, 2);
@@ -204,8 +223,8 @@ WORLD_TEST(ends_with_values_of_ours_on_its_unit) {
         systemd.drop_in = "[Service]\nAllowedCPUs=3\n";
         systemd.late = true;
         assert_false(read_again(w, NULL));
-        undo_release_note_left(&w->rooms.undo, &w->instance);
-        w->rooms.registry.n_instances = 0;
+        instance_ends(w, w->instance);
+        w->instance = NULL;
         systemd.late = false;
         undo_admin_read_late(&w->rooms.undo);
         assert_false(answer(w, "sets AllowedCPUs=3"));
