@@ -1,7 +1,6 @@
 /* tidbnumactl status: problems first, then instances, interrupts and ignored processes; and the
  * journal's messages about an instance. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -25,8 +24,7 @@ enum { NODES_SHOWN = 3, IGNORED_LISTED = 5 };
 
 bool status_is_asked(const StatusQuestion *q, const InstanceInfo *i) {
         for (size_t k = 0; k < q->n_names; k++)
-                if (fnmatch(q->names[k], i->name, 0) == 0 ||
-                    (i->unit && fnmatch(q->names[k], i->unit, 0) == 0))
+                if (instance_is_named(q->names[k], i->name, i->unit))
                         return true;
         return q->n_names == 0;
 }

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +52,7 @@ bool status_unit_is_named(const UnitInfo *unit, const char *name) {
         char label[NAME_MAX];
 
         status_unit_label(unit, label);
-        return fnmatch(name, unit->name, 0) == 0 || fnmatch(name, label, 0) == 0;
+        return instance_is_named(name, unit->name, label);
 }
 
 const UnitInfo *status_file_find_unit(const Snapshot *status, const char *name) {

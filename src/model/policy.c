@@ -55,10 +55,14 @@ void word_list_done(WordList *list) {
         *list = (WordList){ 0 };
 }
 
+bool instance_is_named(const char *glob, const char *name, const char *unit) {
+        return strcmp(glob, name) == 0 || fnmatch(glob, name, 0) == 0 ||
+               (unit && (strcmp(glob, unit) == 0 || fnmatch(glob, unit, 0) == 0));
+}
+
 bool word_list_names(const WordList *globs, const char *name, const char *unit) {
         for (size_t i = 0; i < globs->n_words; i++)
-                if (fnmatch(globs->words[i], name, 0) == 0 ||
-                    (unit && fnmatch(globs->words[i], unit, 0) == 0))
+                if (instance_is_named(globs->words[i], name, unit))
                         return true;
         return false;
 }

@@ -1,10 +1,10 @@
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/requests.h"
 
 #define FIRST_LINE "tidbnumad requests 1"
@@ -79,7 +79,7 @@ bool requests_release(const Requests *requests, const char *name, const char *un
         for (size_t i = requests->n; i > 0; i--) {
                 const Request *r = &requests->list[i - 1];
 
-                if (fnmatch(r->glob, name, 0) == 0 || (unit && fnmatch(r->glob, unit, 0) == 0))
+                if (instance_is_named(r->glob, name, unit))
                         return r->released;
         }
         return false;

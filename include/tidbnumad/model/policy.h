@@ -182,6 +182,10 @@ void word_list_done(WordList *list);
 
 bool word_list_has(const WordList *list, const char *word);
 
+/* Is it what an operator calls so, by its name or its unit, which may be NULL? Either as it is, for
+ * both may have characters that a glob uses: systemd writes "a-b" as "a\x2db"; or by a glob. */
+bool instance_is_named(const char *glob, const char *name, const char *unit);
+
 /* Does one of the globs match the name of an instance or its unit, of a card or its bond? The
  * second one may be NULL. */
 bool word_list_names(const WordList *globs, const char *name, const char *unit);

@@ -20,6 +20,17 @@ TEST(of_several_requests_that_name_an_instance_the_last_one_counts) {
         assert_false(requests_release(&r, "tidb-4000", "tidb-4000.service"));
 }
 
+/* Whatever characters a glob would take for something else. */
+TEST(a_name_is_itself) {
+        _cleanup_requests_ Requests r = { 0 };
+
+        ask(&r, "tikv[1]*", true);
+        ask(&r, "data\\x2ddir.service", true);
+        assert_true(requests_release(&r, "tikv[1]*", NULL));
+        assert_true(requests_release(&r, "x", "data\\x2ddir.service"));
+        assert_false(requests_release(&r, "tikv[1]", "dataxx2ddir.service"));
+}
+
 TEST(the_same_again_and_all_of_them_replace_what_was_requested_before) {
         _cleanup_requests_ Requests r = { 0 };
 
