@@ -66,6 +66,13 @@ static int parse_id(const char **p, size_t n_words, uint32_t *ret) {
         return 0;
 }
 
+/* Word by word: a text may name the same thousands of ids again and again. */
+static void add_range(IdSet *set, uint32_t first, uint32_t last) {
+        for (uint32_t i = first / 64; i <= last / 64; i++)
+                set->words[i] |= (i == first / 64 ? ~UINT64_C(0) << first % 64 : ~UINT64_C(0)) &
+                                 (i == last / 64 ? ~UINT64_C(0) >> (63 - last % 64) : ~UINT64_C(0));
+}
+
 int id_target_parse_list(const char *text, IdTarget ret) {
         const char *p = text + strspn(text, " \t\n");
         IdSet set = { 0 };
@@ -100,9 +107,12 @@ int id_target_parse_list(const char *text, IdTarget ret) {
                         if (used == 0 || used > group)
                                 return -EINVAL;
                 }
-                for (uint32_t id = first; id <= last; id++)
-                        if ((id - first) % group < used)
-                                id_set_add(&set, id);
+                if (used == group)
+                        add_range(&set, first, last);
+                else
+                        for (; first <= last; first += group)
+                                for (uint32_t id = first; id < first + used && id <= last; id++)
+                                        id_set_add(&set, id);
                 if (*p == ',' && isdigit((unsigned char)p[1]))
                         p++;
                 else if (*p && !isspace((unsigned char)*p))

@@ -1,4 +1,6 @@
 /* Sets of ids: the list form and the mask in both directions, refusals, D-Bus bytes. */
+#include <time.h>
+
 #include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
@@ -23,6 +25,10 @@ TEST(list_round_trip) {
         assert_round_trip("4-12:2/4", "4-5,8-9,12");
         assert_round_trip("3:1/1", "3");
         assert_round_trip("63,64,65", "63-65");
+        assert_round_trip("62-129", "62-129");
+        assert_round_trip("64-127", "64-127");
+        assert_round_trip("0-8191", "0-8191");
+        assert_round_trip("62-66:3/5,127-140:13/13", "62-64,127-140");
         assert_round_trip("  5-5 ", "5");
         assert_round_trip("8191", "8191");
 }
@@ -38,6 +44,25 @@ TEST(list_refuses) {
         assert_int_equal(id_set_parse_list("8192", &set), -ERANGE);
         assert_int_equal(id_set_parse_list("0-4294967296", &set), -ERANGE);
         assert_int_equal(set.words[0], 7); /* untouched on failure */
+}
+
+/* As much as a policy file can hold: the loop waits for it. */
+TEST(list_without_end) {
+        static const char *const ranges[] = { "0-8191,", "0-8191:1/2,", "0-8191:63/64," };
+
+        for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+                const size_t length = strlen(ranges[i]), n = (1 << 20) / length;
+                _cleanup_free_ char *text = malloc(n * length + 2);
+                const clock_t begun = clock();
+                CpuSet set;
+
+                assert_non_null(text);
+                for (size_t k = 0; k < n; k++)
+                        memcpy(text + k * length, ranges[i], length + 1);
+                strcat(text, "0");
+                assert_int_equal(id_set_parse_list(text, &set), 0);
+                assert_true(clock() - begun < 3 * CLOCKS_PER_SEC);
+        }
 }
 
 _Static_assert(!__builtin_types_compatible_p(CpuSet, NodeSet), "not to be mixed up");
