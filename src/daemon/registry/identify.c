@@ -172,8 +172,18 @@ static bool process_is_known(const Registry *registry, const Process *process) {
 
 /* It is read again when the answer is there, or by a later scan. */
 static bool process_is_unanswered(Registry *registry, int r) {
+        static const JournalFields fields = { .repeats = true };
+
         if (r == -EBUSY || r == -ECHILD)
                 registry_scan_soon(registry);
+        if (r == -ECHILD && !registry->workers_missing)
+                journal_log(&registry->host->journal, LOG_WARNING, &fields,
+                            "No worker process can be started, or one was killed (TasksMax= of the "
+                            "unit, memory?). The command lines and mounts of new processes are not "
+                            "known until one runs, and those that need them for their policy are "
+                            "not bound; trying again each second");
+        if (r >= 0 || r == -ECHILD)
+                registry->workers_missing = r == -ECHILD;
         return r == -EAGAIN || r == -EBUSY || r == -ECHILD;
 }
 

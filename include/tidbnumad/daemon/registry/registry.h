@@ -487,7 +487,7 @@ typedef struct Registry {
 
         EventInfo connector_events, scan_events; /* as they are published */
         uint64_t n_considered;                   /* processes that were identified or forgotten */
-        bool identify_failed;                    /* logged once */
+        bool identify_failed, workers_missing;   /* logged once */
 } Registry;
 
 /* Goes through all instances by name; none may be added, renamed or removed meanwhile. */
