@@ -87,8 +87,9 @@ static bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host,
 
 /* Removes the state of vectors and cards that are gone: the next one with that number or name is
  * another device. A vector whose mask the kernel rejects is not desired any more; its state stays
- * as long as the vector exists. */
-void irq_settings_sweep(Interrupts *irq, const IrqHost *host) {
+ * as long as the vector exists. What is not desired any more may be changed by others: that is no
+ * repair once it is desired again. */
+void irq_settings_sweep(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
         for (size_t i = irq->n_settings; i > 0; i--) {
                 const SettingKey *key = &irq->settings[i - 1].key;
                 const bool is_there = key->kind == SETTING_VECTOR
@@ -98,6 +99,8 @@ void irq_settings_sweep(Interrupts *irq, const IrqHost *host) {
 
                 if (!is_there)
                         irq_setting_forget(irq, key);
+                else if (!irq_desired_find(desired, key))
+                        irq->settings[i - 1].progress.written = false;
         }
 }
 

@@ -323,7 +323,7 @@ void irq_reconcile(Interrupts *irq) {
         if (releasing && !irq_host_is_releasing(irq)) /* tidbnumactl waits for it */
                 host_queue(irq->host, HOST_WORK_PUBLISH);
         irq_verify(irq, &host, &desired);
-        irq_settings_sweep(irq, &host);
+        irq_settings_sweep(irq, &host, &desired);
         irq_report_devices(irq, &plan);
         irq_host_done(&irq->last);
         irq->last = host;

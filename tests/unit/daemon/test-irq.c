@@ -79,6 +79,21 @@ HOST_TEST(policy_goes) {
         assert_false(has_record(h));
 }
 
+/* Others may set a mask that nobody wants, also one that was never written, for it was right. */
+HOST_TEST(changed_while_unwanted) {
+        write_mask(h, 100, "0\n");
+        start(h);
+        assert_steered(h);
+        h->m.host.policies.n_irqs = 0;
+        reconcile_after(h, SECOND);
+        write_mask(h, 100, "2\n");
+        reconcile_after(h, SECOND);
+        h->m.host.policies.n_irqs = 1;
+        reconcile_after(h, SECOND);
+        assert_steered(h);
+        assert_int_equal(published(h).n_repairs, 0);
+}
+
 HOST_TEST(released_by_name) {
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         h->irq.irqbalance = IRQBALANCE_BAN;

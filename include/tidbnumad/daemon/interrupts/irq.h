@@ -200,7 +200,7 @@ void irq_report_done(Interrupts *irq);
 
 /* Removes the state of vectors and cards that are gone: the next one with that number or name is
  * another device. */
-void irq_settings_sweep(Interrupts *irq, const IrqHost *host);
+void irq_settings_sweep(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired);
 
 /* Sets the timer, if there is one, to the next reconcile: the slow one, or the one after an event.
  */
