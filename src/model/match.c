@@ -298,7 +298,7 @@ static const char *find_doubt(const PolicySet *policies, const Policy *chosen, c
 }
 
 const Policy *known_unit_policy(const PolicySet *policies, const char *unit, bool uid_known,
-                                uid_t uid, const char **ret_reason) {
+                                uid_t uid, bool container, const char **ret_reason) {
         *ret_reason = "";
         for (size_t i = 0; i < policies->n_policies; i++) {
                 const Policy *p = &policies->policies[i];
@@ -308,6 +308,12 @@ const Policy *known_unit_policy(const PolicySet *policies, const char *unit, boo
                         continue;
                 if (!user_holds(&p->match, uid_known, uid)) {
                         *ret_reason = "its User= is not the user of the policy";
+                        continue;
+                }
+                if (container && p->match.containers == CONTAINERS_EXCLUDED) {
+                        *ret_reason = "it has its own root or namespaces (RootDirectory=, "
+                                      "PrivateUsers= and the like), and its policy does not set "
+                                      "`containers: true`";
                         continue;
                 }
                 doubt = p->match.args

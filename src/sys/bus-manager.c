@@ -262,6 +262,9 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 { "ActiveState", "s", &unit->active_state },
                 { "FragmentPath", "s", &unit->fragment },
                 { "User", "s", &unit->user },
+                { "RootDirectory", "s", &unit->root_directory },
+                { "RootImage", "s", &unit->root_image },
+                { "PrivatePIDs", "s", &unit->private_pids },
                 { "ControlGroup", "s", &unit->group },
                 { "SubState", "s", &unit->sub_state },
                 { BUS_MEMORY_MAX, "t", &unit->memory_max },
@@ -301,6 +304,8 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 return read_flag(message, &unit->affinity_from_numa);
         if (strcmp(name, "DynamicUser") == 0)
                 return read_flag(message, &unit->dynamic_user);
+        if (strcmp(name, "PrivateUsers") == 0)
+                return read_flag(message, &unit->container);
         if (strcmp(name, "ExecStart") == 0)
                 return read_exec(message, unit);
         if (strcmp(name, "DropInPaths") == 0) {
@@ -321,6 +326,9 @@ static int on_unit(sd_bus_message *message, void *userdata, _unused_ sd_bus_erro
                          .sub_state = "",
                          .fragment = "",
                          .user = "",
+                         .root_directory = "",
+                         .root_image = "",
+                         .private_pids = "",
                          .group = "",
                          .memory_max = UINT64_MAX,
                          .numa_policy = -1 };
@@ -329,6 +337,8 @@ static int on_unit(sd_bus_message *message, void *userdata, _unused_ sd_bus_erro
         if (r >= 0)
                 r = bus_units_foreach_property(message, read_property, &unit);
         unit.active_state = unit_state_of(unit.active_state, unit.sub_state);
+        unit.container |= (*unit.root_directory && strcmp(unit.root_directory, "/") != 0) ||
+                          *unit.root_image || strcmp(unit.private_pids, "yes") == 0;
         call->reply(r < 0 ? r : 0, r < 0 ? NULL : &unit, call->userdata);
         return 0;
 }

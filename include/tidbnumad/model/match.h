@@ -106,9 +106,10 @@ void unit_patterns_done(UnitPatterns *patterns);
 #define _cleanup_unit_patterns_ _cleanup_(unit_patterns_done)
 
 /* The policy that the processes of this unit will belong to, or NULL and why not ("": no policy
- * names it). `uid`: of its User=; not known: it has a user that this host does not know yet. */
+ * names it). `uid`: of its User=; not known: it has a user that this host does not know yet.
+ * `container`: it gives its processes another root or other namespaces. */
 const Policy *known_unit_policy(const PolicySet *policies, const char *unit, bool uid_known,
-                                uid_t uid, const char **ret_reason);
+                                uid_t uid, bool container, const char **ret_reason);
 
 /* The room above their headroom that the nodes must have together before a unit gets them alone: an
  * eighth of their memory, and half of that for one that has them already, so that it does not go to

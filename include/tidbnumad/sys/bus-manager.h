@@ -56,6 +56,9 @@ typedef struct BusUnit {
         const char *user;         /* User=, "" where there is none */
         const char *sub_state;
         bool dynamic_user;
+        const char *root_directory, *root_image, *private_pids; /* "" where not set */
+        bool container;          /* by these, or PrivateUsers=: its processes have another root, or
+                                  * other namespaces */
         const char *group;       /* ControlGroup=: its path, "" while it does not run */
         CpuSet cpus;             /* AllowedCPUs= */
         NodeSet mems;            /* AllowedMemoryNodes= */

@@ -120,8 +120,8 @@ static bool place_input_fill_unit(const Placing *placing, PlannedUnit *u, Placem
 
         if (!u->known || !u->loaded || u->released || registry_has_unit(placing->registry, u->name))
                 return false;
-        policy =
-                known_unit_policy(&placing->host->policies, u->name, u->uid_known, u->uid, &reason);
+        policy = known_unit_policy(&placing->host->policies, u->name, u->uid_known, u->uid,
+                                   u->container, &reason);
         if (!policy)
                 return false;
         /* The place of a unit near its storage is known once the unit has run: the location of its
@@ -418,10 +418,10 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
                 PlannedUnit *u = placing->units[i];
                 const char *reason;
 
-                u->planned.again |=
-                        assignment_weighs_anew(known_unit_policy(&placing->host->policies, u->name,
-                                                                 u->uid_known, u->uid, &reason),
-                                               fresh, &u->planned, &newly);
+                u->planned.again |= assignment_weighs_anew(
+                        known_unit_policy(&placing->host->policies, u->name, u->uid_known, u->uid,
+                                          u->container, &reason),
+                        fresh, &u->planned, &newly);
         }
         host_queue(placing->host, HOST_WORK_PLAN);
 }

@@ -178,7 +178,8 @@ static void fill_units(const Report *report, Snapshot *s, UnitInfo *list) {
                 const char *why;
 
                 policy = known_unit_policy(&report->host->policies, u->place.name,
-                                           u->place.uid_known, u->place.uid, &why);
+                                           u->place.uid_known, u->place.uid, u->place.container,
+                                           &why);
                 *unit = (UnitInfo){ .name = u->place.name,
                                     .policy = policy ? policy->name : NULL,
                                     .state = u->state,

@@ -279,7 +279,8 @@ static void unit_note_state(Unit *u, const char *active_state) {
 
 static void on_read(int error, const BusUnit *read, void *userdata) {
         Unit *u = userdata;
-        const bool planned = u->place.known && u->place.loaded, uid_known = u->place.uid_known;
+        const bool planned = u->place.known && u->place.loaded, uid_known = u->place.uid_known,
+                   container = u->place.container;
         const uid_t uid = u->place.uid;
         Host *host = u->units->host;
         char *user;
@@ -315,8 +316,10 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
         unit_start_note(u, read);
         if (failed)
                 unit_start_revoke(u);
+        u->place.container = read->container;
         u->place.known = true;
-        if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid)
+        if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid ||
+            container != u->place.container)
                 host_queue(host, HOST_WORK_PLAN);
         if (u->again)
                 unit_reconcile(u);
@@ -415,7 +418,7 @@ UnitDesired unit_desired_make(const Unit *u) {
                 return w;
         }
         w.policy = known_unit_policy(&units->host->policies, u->place.name, u->place.uid_known,
-                                     u->place.uid, &w.reason);
+                                     u->place.uid, u->place.container, &w.reason);
         if (!w.policy)
                 return w;
         if (w.policy->backend == POLICY_BACKEND_AFFINITY || u->shared) {

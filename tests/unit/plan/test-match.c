@@ -313,7 +313,7 @@ static const Policy *policy_of(Policy *policies, size_t n, const char *unit, uid
         const PolicySet set = { .policies = policies, .n_policies = n };
         const char *reason;
 
-        return known_unit_policy(&set, unit, true, uid, ret_reason ? ret_reason : &reason);
+        return known_unit_policy(&set, unit, true, uid, false, ret_reason ? ret_reason : &reason);
 }
 
 TEST(services_only) {
@@ -399,7 +399,7 @@ TEST(unit_user) {
         assert_string_equal(reason, "");
         assert_null(policy_of(&policy, 1, "tidb-1.service", 0, &reason));
         assert_non_null(strstr(reason, "User="));
-        assert_null(known_unit_policy(&set, "tidb-1.service", false, 997, &reason));
+        assert_null(known_unit_policy(&set, "tidb-1.service", false, 997, false, &reason));
         assert_null(policy_of(&policy, 1, "tikv-1.service", 997, &reason));
         assert_string_equal(reason, "");
         policy.match.uid_known =
@@ -407,7 +407,22 @@ TEST(unit_user) {
         policy.match.uid = 0;
         assert_null(policy_of(&policy, 1, "tidb-1.service", 0, &reason));
         policy.match.user = NULL;
-        assert_ptr_equal(known_unit_policy(&set, "tidb-1.service", false, 0, &reason), &policy);
+        assert_ptr_equal(known_unit_policy(&set, "tidb-1.service", false, 0, false, &reason),
+                         &policy);
+}
+
+TEST(unit_that_is_a_container) {
+        Policy policy = { .match = { .unit = UNIT_S("tidb-*.service") } };
+        const PolicySet set = { .policies = &policy, .n_policies = 1 };
+        const char *reason;
+
+        assert_ptr_equal(known_unit_policy(&set, "tidb-1.service", true, 0, false, &reason),
+                         &policy);
+        assert_null(known_unit_policy(&set, "tidb-1.service", true, 0, true, &reason));
+        assert_non_null(strstr(reason, "containers: true"));
+        policy.match.containers = CONTAINERS_INCLUDED;
+        assert_ptr_equal(known_unit_policy(&set, "tidb-1.service", true, 0, true, &reason),
+                         &policy);
 }
 
 TEST(two_that_name_it) {

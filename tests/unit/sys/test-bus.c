@@ -173,7 +173,7 @@ TEST(a_name_that_would_end_the_rule, PEER) {
 static struct {
         unsigned n;
         int error;
-        bool has_unit, dynamic_user;
+        bool has_unit, dynamic_user, container;
         char id[64], load_state[32], active_state[32], user[32], group[64];
         CpuSet cpus;
         NodeSet mems;
@@ -192,6 +192,7 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
         (void)snprintf(got.user, sizeof(got.user), "%s", unit->user);
         (void)snprintf(got.group, sizeof(got.group), "%s", unit->group);
         got.dynamic_user = unit->dynamic_user;
+        got.container = unit->container;
         got.cpus = unit->cpus;
         got.mems = unit->mems;
 }
@@ -231,6 +232,42 @@ TEST(unit, PEER) {
         assert_ids(got.cpus, "0-3,8");
         assert_ids(got.mems, "1");
         assert_true(got.dynamic_user);
+}
+
+static const char *root_directory, *root_image, *private_pids;
+static int private_users;
+
+static int container(sd_bus_message *message, sd_bus_message *reply) {
+        (void)message;
+        return sd_bus_message_append(reply, "a{sv}", 4, "PrivateUsers", "b", private_users,
+                                     "RootDirectory", "s", root_directory, "RootImage", "s",
+                                     root_image, "PrivatePIDs", "s", private_pids);
+}
+
+TEST(unit_with_its_own_root_or_namespaces, PEER) {
+        static const struct {
+                const char *directory, *image, *pids;
+                int users;
+                bool container;
+        } rows[] = {
+                { "", "", "no", 0, false },
+                { "/", "", "no", 0, false }, /* the host's own */
+                { "/srv/jail", "", "no", 0, true },
+                { "", "/srv/a.raw", "no", 0, true },
+                { "", "", "yes", 0, true },
+                { "", "", "no", 1, true },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                root_directory = rows[i].directory;
+                root_image = rows[i].image;
+                private_pids = rows[i].pids;
+                private_users = rows[i].users;
+                read_unit(container);
+                assert_int_equal(got.error, 0);
+                if (got.container != rows[i].container)
+                        fail_msg("row %zu", i);
+        }
 }
 
 static int nothing(sd_bus_message *message, sd_bus_message *reply) {

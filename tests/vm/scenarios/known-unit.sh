@@ -63,6 +63,8 @@ workload_unit tidb 4000 tidb-server - --status-first --anon 8M
 known_unit known-pd.service tidb
 known_unit known-root.service root
 known_unit tidb@.service tidb
+known_unit known-users.service tidb
+sed -i 's/^User=.*/&\nPrivateUsers=yes/' $units/known-users.service
 systemctl daemon-reload
 systemctl enable tidb@4002
 policy known <<'EOT'
@@ -97,6 +99,7 @@ check 'an enabled instance of a template too' has tidb@4002.service "$(cpus_of 4
 check 'and one that the policy names' has tidb@4001.service "$(cpus_of 3)" 3
 check 'memory: preferred sets the CPUs alone' has known-pd.service "$(cpus_of 1)" ''
 check 'a unit of another user is not prepared' has known-root.service '' ''
+check 'nor one whose processes will be in a container' has known-users.service '' ''
 check 'it is told' said 'tidb-4000.service is prepared'
 
 starts_on tidb-4000.service 2

@@ -24,6 +24,7 @@ typedef struct PlannedUnit {
                         */
         bool uid_known;
         uid_t uid;
+        bool container;               /* as in BusUnit */
         IdSet now[N_UNIT_PROPERTIES]; /* as systemd has them; empty: not set */
         InstanceFacts facts; /* of its instance: what a plan depends on, as it was when it last ran;
                               * the huge pages are written by the module of units, and known once it
