@@ -120,6 +120,9 @@ static int add_ignored(Registry *registry, const Policy *policy, MatchVerdict ve
         journal_log(&registry->host->journal, LOG_DEBUG, NULL, "process %d (%s) is ignored: %s",
                     s->process.id.pid, s->process.exe, s->reason);
         host_queue(registry->host, HOST_WORK_PUBLISH);
+        /* What its unit has may be of former processes, as before a restart with another User=. */
+        if (undo_find(registry->records, s->process.unit, NULL))
+                host_queue(registry->host, HOST_WORK_ROUND);
         return 0;
 }
 

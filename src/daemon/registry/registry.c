@@ -371,6 +371,16 @@ bool ignored_has(const IgnoredList *ignored, const Process *process) {
         return false;
 }
 
+bool ignored_has_unit(const IgnoredList *ignored, const char *unit) {
+        for (size_t i = 0; i < ignored->n_processes; i++) {
+                const Process *p = &ignored->processes[i].process;
+
+                if (p->uid != 0 && p->unit && strcmp(p->unit, unit) == 0)
+                        return true;
+        }
+        return false;
+}
+
 static void ignored_remove_at(IgnoredList *ignored, size_t index) {
         ignored_process_done(&ignored->processes[index]);
         ARRAY_REMOVE(ignored->processes, ignored->n_processes, index);

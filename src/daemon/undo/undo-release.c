@@ -310,6 +310,8 @@ static const char *release_reason(const Undoing *undo, const UndoRecord *record,
                 return ended;
         if (host->reloading) /* some processes have not been looked at by the new policies */
                 return NULL;
+        if (!i && record->unit && ignored_has_unit(&undo->registry->ignored, record->unit))
+                return "its processes are another user's, or a container's";
         /* A built-in policy only watches and assigns no place. A unit without an instance: its
          * prepared values, or a start that is under way. */
         if (host->policies_known &&

@@ -119,6 +119,35 @@ UNIT_LIFE_TEST(watched_only) {
         assert_as_before();
 }
 
+/* Its unit was started again with another User=. */
+UNIT_LIFE_TEST(unit_of_another_user) {
+        Policy named = { .match = { .unit = (char *)"a.servic[e]" } };
+        Process process = { .id = { 10, 7 }, .exe = strdup("/srv/a"), .unit = strdup("a.service") };
+        IgnoredList *ignored = &l->m.registry.ignored;
+        ProcHandle none = PROC_HANDLE_NONE;
+
+        bind(l, "2", "1");
+        l->m.host.policies.policies = &named;
+        l->m.host.policies.n_policies = 1;
+        assert_int_equal(ignored_add(ignored, &process, &none, &l->policy, MATCH_OTHER_USER), 0);
+        ignored->processes[0].process.uid = 5;
+        undo_release_check_all(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 0); /* it has an instance */
+        registry_remove_process(&l->m.registry, l->instance, 0);
+        rooms_free_instance(registry_take_ended(&l->m.registry));
+        l->instance = NULL;
+        ignored->processes[0].process.uid = 0; /* it may change it itself */
+        undo_release_check_all(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 0);
+        ignored->processes[0].process.uid = 5;
+        undo_release_check_all(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 1);
+        release(l);
+        assert_as_before();
+        ignored_done(ignored);
+        l->m.host.policies = (PolicySet){ 0 };
+}
+
 /* The operator asks for it while the policies are refused since the start. */
 UNIT_LIFE_TEST(asked_while_no_policy_is_known) {
         char *name[] = { (char *)"a" };

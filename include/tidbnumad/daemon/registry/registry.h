@@ -422,6 +422,9 @@ size_t ignored_count(const IgnoredList *ignored, MatchVerdict verdict);
 /* Is this process listed, with the same executable, user and unit? */
 bool ignored_has(const IgnoredList *ignored, const Process *process);
 
+/* Is a process of this unit listed? Not root's: it may become the user of its policy. */
+bool ignored_has_unit(const IgnoredList *ignored, const char *unit);
+
 /* Returns whether it was there. */
 bool ignored_forget(IgnoredList *ignored, pid_t pid);
 
