@@ -13,8 +13,8 @@ const char *error_sentence(const Error *error) {
         return error->sentence ? error->sentence : strerror(-error->code);
 }
 
-static int error_compose(Error *error, int code, const char *format, va_list args,
-                         const char *end) {
+_printf_(3, 0) static int error_compose(Error *error, int code, const char *format, va_list args,
+                                        const char *end) {
         _cleanup_text_ Text text = { 0 };
 
         text_appendv(&text, format, args);
