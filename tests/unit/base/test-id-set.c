@@ -46,23 +46,28 @@ TEST(list_refuses) {
         assert_int_equal(set.words[0], 7); /* untouched on failure */
 }
 
-/* As much as a policy file can hold: the loop waits for it. */
+/* As much as a policy file can hold, of one part again and again; returns the CPU time. */
+static clock_t parse_without_end(const char *part) {
+        const size_t length = strlen(part), n = (1 << 20) / length;
+        _cleanup_free_ char *text = malloc(n * length + 2);
+        clock_t begun;
+        CpuSet set;
+
+        assert_non_null(text);
+        for (size_t k = 0; k < n; k++)
+                memcpy(text + k * length, part, length + 1);
+        strcat(text, "0");
+        begun = clock();
+        assert_int_equal(id_set_parse_list(text, &set), 0);
+        return clock() - begun;
+}
+
+/* The loop waits for it: a range goes word by word, and not CPU by CPU, which takes some 500 times
+ * as long as a number does. */
 TEST(list_without_end) {
-        static const char *const ranges[] = { "0-8191,", "0-8191:1/2,", "0-8191:63/64," };
+        const clock_t numbers = parse_without_end("8191,"), ranges = parse_without_end("0-8191,");
 
-        for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-                const size_t length = strlen(ranges[i]), n = (1 << 20) / length;
-                _cleanup_free_ char *text = malloc(n * length + 2);
-                const clock_t begun = clock();
-                CpuSet set;
-
-                assert_non_null(text);
-                for (size_t k = 0; k < n; k++)
-                        memcpy(text + k * length, ranges[i], length + 1);
-                strcat(text, "0");
-                assert_int_equal(id_set_parse_list(text, &set), 0);
-                assert_true(clock() - begun < 3 * CLOCKS_PER_SEC);
-        }
+        assert_true(ranges < 100 * (numbers + 1000));
 }
 
 _Static_assert(!__builtin_types_compatible_p(CpuSet, NodeSet), "not to be mixed up");
