@@ -41,7 +41,8 @@ typedef struct OptionRow {
 } OptionRow;
 
 static const OptionRow option_rows[] = {
-        { "policy-dir", "DIR", FIELD(policy_dirs), READING | LOCALITY | GATHER,
+        { "policy-dir", "DIR", FIELD(policy_dirs),
+          READING | LOCALITY | CONTROL | REPLAN | GATHER | TRIAL,
           "read policies here instead of the default folders;\n"
           "may be given several times, later ones override" },
         { "policy", "FILE", FIELD(policy_files), PLANNING | GATHER,

@@ -122,7 +122,8 @@ int policies_load_in_force(const Args *args, const Machine *machine, Policies *r
         *ret = (Policies){ 0 };
         policy_set_init(&ret->set);
         /* A dry run keeps nothing: what is there would be of a former daemon. */
-        if (status && status->policy_in_force && status->mode != DAEMON_DRY_RUN)
+        if (status && status->policy_in_force && status->mode != DAEMON_DRY_RUN &&
+            !args->policy_is_set)
                 fd = open(args->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0)
                 r = policy_kept_read(fd, &ret->files);

@@ -23,7 +23,7 @@ void policies_done(Policies *policies);
 int policies_load(const Args *args, const Machine *machine, Policies *ret);
 
 /* What the daemon that runs has in force, as it keeps that for root, also while the files are
- * edited or have errors. As policies_load() where none are kept. */
+ * edited or have errors. As policies_load() where none are kept, or others are named. */
 int policies_load_in_force(const Args *args, const Machine *machine, Policies *ret);
 
 /* Adds a file, or standard input for "-". -EINVAL, with the reason in `errors`; -ENOMEM. */

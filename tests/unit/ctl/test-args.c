@@ -153,9 +153,6 @@ TEST(wrong_commands) {
         WRONG("pause takes no argument 'a'", "pause", "a");
         WRONG("pause has no option --undo; it is an option of release\n", "pause", "--undo");
         WRONG("status has no option --policy-dir", "status", "--policy-dir=a");
-        WRONG("replan has no option --policy-dir; it is an option of validate, plan, explain, "
-              "advise, check, locality and gather\n",
-              "replan", "--policy-dir=a");
         WRONG("no command behind '--json'", "--json");
         WRONG("no command behind '--policy'", "--policy", "plan"); /* that is its argument */
 }
