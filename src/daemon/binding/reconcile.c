@@ -139,15 +139,17 @@ static bool is_bound_otherwise(const UndoRecord *record, BindMethod next) {
         return undo_record_has_unit(record) || record->scope;
 }
 
-/* A change of the policy applies at once. A process without a service keeps its means: not all
- * limits of its scope are known before it is about to leave it. */
+/* A change of the policy applies at once, and so does what its start asks for, once its script
+ * could be read or is another one. A process without a service keeps its means: not all limits of
+ * its scope are known before it is about to leave it. */
 static bool means_may_change(const Instance *i, const BindMeans *next, uint64_t now_usec) {
         const InstanceBinding *own = &i->binding;
         const uint64_t since_usec = now_usec - own->method_since_usec;
 
         if (next->method == METHOD_AFFINITY)
                 return next->code == REASON_NONE || since_usec >= SHARED_USEC;
-        if (own->means.why != kept && own->means.code == REASON_NONE)
+        if (own->means.why != kept &&
+            (own->means.code == REASON_NONE || own->means.code == REASON_START_LIMITS))
                 return true;
         return next->method == METHOD_UNIT && since_usec >= ALONE_USEC;
 }

@@ -522,6 +522,7 @@ void unit_start_note(Unit *u, const BusUnit *read) {
         char *files[FILES_MAX]; /* that were asked for; owned */
         size_t n_files = 0;
         bool unread = false, late = false; /* late: an answer is not there yet */
+        const bool was_unread = u->start_unread;
 
         start_limits_add_affinity(&limits, &read->affinity);
         start_limits_add_numa(&limits, &host->topology, read->numa_policy, &read->numa_mask,
@@ -577,8 +578,13 @@ void unit_start_note(Unit *u, const BusUnit *read) {
                 unit_start_forgive(u);
         if (!late)
                 u->start_hash = hash;
-        if (!start_limits_equal(&limits, &u->place.start))
+        if (!start_limits_equal(&limits, &u->place.start)) {
                 host_queue(host, HOST_WORK_PLAN);
+                /* Meanwhile it was bound as if its script asked for anything. */
+                REGISTRY_FOREACH(i, u->units->registry)
+                if (was_unread && text_equal(i->unit, u->place.name))
+                        instance_queue(i, WORK_ADMIN);
+        }
         u->place.start = limits;
 }
 

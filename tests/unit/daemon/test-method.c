@@ -4,11 +4,21 @@
 
 #include "capture.h"
 
-static bool is_reading; /* of its unit, for the first time */
+static bool is_reading;       /* of its unit, for the first time */
+static const char *start_why; /* why its start allows no preparation; NULL: it does */
 
 bool __wrap_units_is_reading(const Units *its, const char *unit);
 bool __wrap_units_is_reading(_unused_ const Units *its, _unused_ const char *unit) {
         return is_reading;
+}
+
+const char *__wrap_units_start_refuses(const Units *its, const char *unit, const Placement *place,
+                                       bool *ret_conflict);
+const char *__wrap_units_start_refuses(_unused_ const Units *its, _unused_ const char *unit,
+                                       _unused_ const Placement *place, bool *ret_conflict) {
+        if (ret_conflict)
+                *ret_conflict = false;
+        return start_why;
 }
 
 /* All of its memory is at home, and of a shared group only the mover can find that. */
@@ -25,6 +35,7 @@ int __wrap_worker_move(_unused_ Workers *workers, _unused_ const ProcHandle *han
 
 static void method_begin(Daemon *d) {
         is_reading = false;
+        start_why = NULL;
         begin(d, 0, 0, REFUSED, 0);
 }
 #define METHOD_TEST(test) TEST_WITH(test, Daemon, d, method_begin, end)
@@ -119,8 +130,22 @@ METHOD_TEST(a_unit_is_awaited_until_it_is_read) {
         assert_by_unit(true);
 }
 
+/* On a busy host its script is read after it was bound as if that asked for anything. */
+METHOD_TEST(a_start_that_is_known_late_counts_at_once) {
+        start_why = "its start script cannot be read: prepared, it might not start";
+        wait_for(d, INSTANCE_PARTLY);
+        assert_by_unit(false);
+        assert_threads("4-7");
+        assert_int_equal(published(d).bound_by_code, REASON_START_LIMITS);
+        start_why = NULL;
+        seconds(d, 20);
+        assert_by_unit(true);
+        assert_int_equal(published(d).bound_by_code, REASON_NONE);
+}
+
 static void session_begin(Daemon *d, const char *cpus) {
         is_reading = false;
+        start_why = NULL;
         world_init(SESSION, cpus, "", "4-7");
         daemon_init(d);
 }
