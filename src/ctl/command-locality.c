@@ -90,7 +90,7 @@ static int draw_pages(Subject *s, const ProcHandle *process) {
         return 0;
 }
 
-/* Prints the report, or the error. -EPERM and -EACCES: only the owner and root may read this. */
+/* Prints the report. -EPERM and -EACCES: only the owner and root may read this. */
 static int report_on(const Args *args, const Topology *topology, const char *name,
                      const Member *members, size_t n, Error *error) {
         _cleanup_(subject_done) Subject s = {

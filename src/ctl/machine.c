@@ -32,7 +32,7 @@ int machine_open_description(const char *description, const char *where, Machine
                 return error_set(error, r,
                                  "%s \"%s\" is not a machine: %s; expected a description such "
                                  "as " EXAMPLE " or a file with hwloc's XML",
-                                 where, description, error->sentence);
+                                 where, description, error_sentence(error));
         if (r < 0)
                 return r;
         machine->source.synthetic = description;

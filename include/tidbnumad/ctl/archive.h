@@ -14,7 +14,7 @@ typedef struct TemporaryFolder {
                 .fd = -EBADF                                                                       \
         }
 
-/* Below $TMPDIR or /tmp. 0, or negative errno with a message on stderr. */
+/* Below $TMPDIR or /tmp. 0, or negative errno. */
 int temporary_folder_make(TemporaryFolder *ret, Error *error);
 void temporary_folder_done(TemporaryFolder *folder);
 #define _cleanup_temporary_folder_ _cleanup_(temporary_folder_done)

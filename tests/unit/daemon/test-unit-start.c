@@ -242,6 +242,8 @@ TEST(fails_again) {
 TEST(script_that_changes) {
         const NodeSet mems = node_set("0");
         const CpuSet cpus = cpu_set("0-3");
+        const Policy policy = { .name = (char *)"p" };
+        Instance *i;
         bool alone;
         Scene s;
 
@@ -256,8 +258,15 @@ TEST(script_that_changes) {
         assert_true(s.unit.start_unread);
         assert_non_null(unit_start_refuses(&s.unit, &cpus, &mems, &alone)); /* in doubt not */
         script_error = 0;
+        i = rooms_add(&s.rooms, &policy,
+                      &(Process){ .id = { 7, 1 },
+                                  .exe = strdup("/x"),
+                                  .unit = strdup(s.unit.place.name) },
+                      NULL);
+        i->work = 0;
         unit_start_note(&s.unit, &s.read);
         assert_false(s.unit.start_unread);
+        assert_true(i->work & WORK_ADMIN); /* it was bound as by the doubt */
         assert_non_null(unit_start_refuses(&s.unit, &cpus, &mems, &alone));
         script = "#!/bin/sh\nexec x\n";
         unit_start_note(&s.unit, &s.read);
@@ -272,4 +281,5 @@ TEST(script_that_changes) {
         script = "#!/bin/sh\nexec y\n";
         unit_start_note(&s.unit, &s.read);
         assert_null(unit_start_refuses(&s.unit, &cpus, &mems, &alone));
+        rooms_free_instances(&s.rooms);
 }
