@@ -10,10 +10,20 @@
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 
+#define SEC (UINT64_C(1000) * 1000)
+
 enum { NODES = 4 };
+
+static uint64_t now_usec;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return now_usec;
+}
 
 /* Two sockets of two nodes, a CPU each, and up to four instances of two policies. */
 typedef struct TestHost {
+        FakeTree tree;
         Rooms rooms;
         Node nodes[NODES];
         uint64_t left[NODES];
@@ -21,7 +31,11 @@ typedef struct TestHost {
 } TestHost;
 
 static void host_init(TestHost *h) {
-        *h = (TestHost){ .rooms = { .host.sysroot = SYSROOT_NONE } };
+        now_usec = 1;
+        *h = (TestHost){ 0 };
+        fake_init(&h->tree);
+        fake_write(&h->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset memory\n");
+        h->rooms.host.sysroot = h->tree.sysroot;
         rooms_wire(&h->rooms);
         for (uint32_t i = 0; i < NODES; i++) {
                 h->nodes[i] = (Node){ .id = i, .package = i / 2, .memory_bytes = 1 << 30 };
@@ -38,7 +52,9 @@ static void host_init(TestHost *h) {
 
 static void host_done(TestHost *h) {
         rooms_free_instances(&h->rooms);
+        undo_done(&h->rooms.undo.records);
         sd_event_unref(h->rooms.host.event);
+        fake_done(&h->tree);
 }
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
@@ -47,6 +63,7 @@ static Instance *host_add_process(TestHost *h, const char *name, size_t policy,
                                   ProcHandle *handle) {
         Process process = { .id = { 10 + (pid_t)h->rooms.registry.n_instances, 100 },
                             .exe = strdup("/x"),
+                            .cgroup = strdup(fmt("/system.slice/%s.service", name)),
                             .unit = strdup(fmt("%s.service", name)) };
         Instance *i = rooms_add(&h->rooms, &h->policies[policy], &process, handle);
 
@@ -70,6 +87,17 @@ static void assert_place(TestHost *h, const Instance *i, const char *nodes) {
         place_refresh(&h->rooms.placing);
         assert_true(i->planned.known);
         assert_ids(i->planned.placement.nodes, nodes);
+}
+
+/* The policy was another one once, by which the instance came there. */
+static void come_to(TestHost *h, const Instance *i, const char *nodes) {
+        Policy *policy = &h->policies[i->policy == &h->policies[1]];
+        const Place place = policy->place;
+
+        policy->place = (Place){ .nodes = node_set(nodes) };
+        host_queue(&h->rooms.host, HOST_WORK_PLAN);
+        assert_place(h, i, nodes);
+        policy->place = place;
 }
 
 HOST_TEST(each_its_own_and_nobody_moves) {
@@ -100,32 +128,34 @@ static void write_cpu_ticks(const FakeTree *tree, unsigned ticks) {
  * plan. */
 HOST_TEST(cpu_time_is_read_once_in_a_while) {
         const unsigned hz = (unsigned)sysconf(_SC_CLK_TCK), seconds = 1000;
-        _cleanup_fake_ FakeTree tree;
-        ProcHandle handle = PROC_HANDLE_NONE;
+        const FakeTree *tree = &h->tree;
+        Process another = { .id = { 11, 100 }, .exe = strdup("/x") };
+        ProcHandle handle = PROC_HANDLE_NONE, none = PROC_HANDLE_NONE;
         PlacementInstance in;
         Instance *i;
 
-        fake_init(&tree);
-        h->rooms.host.sysroot = tree.sysroot;
-        fake_write(&tree, "proc/uptime", "1010.0 1.0\n");
-        fake_mkdir(&tree, "proc/10");
-        write_cpu_ticks(&tree, 3 * seconds * hz - 1000);
-        assert_int_equal(proc_open(&tree.sysroot, 10, &handle), 0);
+        fake_write(tree, "proc/uptime", "1010.0 1.0\n");
+        fake_mkdir(tree, "proc/10");
+        write_cpu_ticks(tree, 3 * seconds * hz - 1000);
+        assert_int_equal(proc_open(&tree->sysroot, 10, &handle), 0);
         i = host_add_process(h, "a", 0, &handle);
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 3);
-        write_cpu_ticks(&tree, 5 * seconds * hz - 1000);
+        write_cpu_ticks(tree, 5 * seconds * hz - 1000);
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 3);
-        i->planned.cpus_used_due_usec = clock_monotonic_usec();
+        now_usec += 9 * SEC;
+        place_input_fill(&h->rooms.placing, i, &in);
+        assert_int_equal(in.cpus_used, 3);
+        now_usec += SEC;
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 5);
-        write_cpu_ticks(&tree, 7 * seconds * hz - 1000);
-        i->n_member_changes++; /* another process counts at once */
+        write_cpu_ticks(tree, 7 * seconds * hz - 1000);
+        assert_int_equal(instance_add_process(i, &another, &none), 0); /* counts at once */
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 7);
-        fake_write(&tree, "proc/uptime", "69.0 1.0\n");
-        i->n_member_changes++;
+        fake_write(tree, "proc/uptime", "69.0 1.0\n");
+        instance_remove_process(i, 1);
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 0); /* younger than a minute */
 }
@@ -133,12 +163,13 @@ HOST_TEST(cpu_time_is_read_once_in_a_while) {
 HOST_TEST(nothing_is_planned_that_did_not_change) {
         Instance *a = host_add(h, "a", 0);
 
-        assert_place(h, a, "0");
-        a->planned.placement.nodes = node_set("3");
-        place_refresh(&h->rooms.placing);
-        assert_place(h, a, "3");
+        come_to(h, a, "3");
         host_queue(&h->rooms.host, HOST_WORK_PLAN);
         assert_place(h, a, "3"); /* it is there, and fits */
+        h->policies[0].place.nodes = node_set("1");
+        assert_place(h, a, "3");
+        host_queue(&h->rooms.host, HOST_WORK_PLAN);
+        assert_place(h, a, "1");
 }
 
 /* `fresh` is a copy of the host's policies, to be changed. */
@@ -177,17 +208,16 @@ HOST_TEST(replan_gives_up_stability_once) {
         PolicySet set;
 
         a = host_add(h, "a", 0);
-        b = host_add(h, "b", 0);
-        assert_place(h, a, "0");
-        a->planned.placement.nodes = node_set("3"); /* as if it had come there long ago */
-        b->planned.placement.nodes = node_set("2");
+        come_to(h, a, "3");
+        b = host_add(h, "b", 1);
+        come_to(h, b, "2");
         set = h->rooms.host.policies;
         place_note_policies(&h->rooms.placing, &set);
         assert_place(h, a, "3");
         assert_int_equal(place_replan(&h->rooms.placing, &globs), 1);
         assert_place(h, b, "2");
         assert_place(h, a, "0");
-        a->planned.placement.nodes = node_set("3");
+        come_to(h, a, "3");
         place_note_policies(&h->rooms.placing, &set);
         assert_place(h, a, "3");
 }
@@ -210,8 +240,8 @@ HOST_TEST(a_reload_with_other_wishes) {
         memcpy(fresh, h->policies, sizeof(fresh));
         fresh[1].place.share = SHARE_SHARED;
         host_reload(h, fresh, &none);
-        assert_true(b->planned.again);
-        assert_false(a->planned.again);
+        assert_place(h, a, "3");
+        assert_place(h, b, "0"); /* whom the other wish is for */
 }
 
 HOST_TEST(a_node_that_becomes_reserved) {
@@ -247,8 +277,8 @@ HOST_TEST(a_disk_that_becomes_known) {
         place_note_devices(&h->rooms.placing, chosen);
         assert_place(h, chosen, "3"); /* it was placed without knowing */
         kept = host_add(h, "kept", 1);
-        kept->planned = (Assignment){ .known = true, .basis = BASIS_KEPT };
-        kept->planned.placement.nodes = node_set("1");
+        fake_write(&h->tree, "sys/fs/cgroup/system.slice/kept.service/cpuset.cpus.effective", "1");
+        assert_place(h, kept, "1");
         kept->storage_nodes = disk;
         place_note_devices(&h->rooms.placing, kept);
         assert_place(h, kept, "1"); /* it was found there: it has memory by now */
@@ -270,7 +300,6 @@ HOST_TEST(no_limit_rises_while_a_disk_is_looked_for) {
         describe(h);
         h->policies[1].place.near = NEAR_STORAGE;
         awaiting = host_add(h, "awaiting", 1);
-        awaiting->first_seen_usec = clock_monotonic_usec();
         assert_int_equal(replan_with_limit(h, other, 200), 100);
         assert_int_equal(replan_with_limit(h, other, 50), 50);
         assert_int_equal(replan_with_limit(h, other, 200), 50);
@@ -285,11 +314,9 @@ HOST_TEST(a_disk_that_is_being_looked_for) {
 
         h->policies[1].place.near = NEAR_STORAGE;
         early = host_add(h, "early", 1);
-        early->first_seen_usec = clock_monotonic_usec();
         assert_int_equal(place_ensure(&h->rooms.placing, early), 0); /* nobody looks for it yet */
         describe(h);
         found = host_add(h, "found", 1);
-        found->first_seen_usec = clock_monotonic_usec();
         assert_int_equal(place_ensure(&h->rooms.placing, found), -EAGAIN);
         other = host_add(h, "other", 0);
         assert_int_equal(place_ensure(&h->rooms.placing, other), 0);
@@ -301,9 +328,8 @@ HOST_TEST(a_disk_that_is_being_looked_for) {
         assert_int_equal(place_ensure(&h->rooms.placing, found), 0);
         assert_ids(found->planned.placement.nodes, "3");
         never = host_add(h, "never", 1);
-        never->first_seen_usec = clock_monotonic_usec();
         assert_int_equal(place_ensure(&h->rooms.placing, never), -EAGAIN);
-        never->first_seen_usec -= UINT64_C(3) * 1000 * 1000;
+        now_usec = 3 * SEC;
         assert_int_equal(place_ensure(&h->rooms.placing, never), 0);
         assert_true(never->planned.warnings & WARN_DEVICE_UNKNOWN);
 }
@@ -319,13 +345,13 @@ HOST_TEST(own_limits_that_become_known) {
         assert_int_equal(undo_get(&h->rooms.undo.records, "a", "a.service", NULL, &record), 0);
         undo_adopt(&h->rooms.undo, a);
         assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it is not read yet */
-        record->cpus.noted = record->mems.noted = true;
+        set_before(&record->cpus, id_set(""));
+        set_before(&record->mems, id_set(""));
         assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it sets nothing */
         set_before(&record->mems, id_set("3"));
         assert_true(undo_admin_limits_plan(&h->rooms.undo, a));
         host_queue(&h->rooms.host, HOST_WORK_PLAN);
         assert_place(h, a, "3");
-        undo_done(&h->rooms.undo.records);
 }
 
 HOST_TEST(cards_keep_their_node) {
