@@ -22,12 +22,7 @@ int manager_new(const Args *args, Manager **ret) {
 
         if (!m)
                 return -ENOMEM;
-        m->registry.connector_fd = -EBADF;
-        m->registry.host = &m->host;
-        m->registry.records = &m->undo.records;
-        m->registry.since_ticks = clock_boottime_ticks();
-        m->registry.connector_events.source = "connector";
-        m->registry.scan_events.source = "scan";
+        registry_init(&m->registry, &m->host, &m->undo.records);
         sampling_init(&m->sampling, &m->host, &m->registry);
         m->undo.host = &m->host;
         m->undo.registry = &m->registry;
@@ -70,29 +65,18 @@ Manager *manager_free(Manager *m) {
         manager_free_instance(i);
         for (Instance *i; (i = registry_take_ended(&m->registry));)
                 manager_free_instance(i);
-        free(m->registry.instances);
-        free(m->registry.entries);
-        free(m->registry.start_cpus);
         guard_stop(&m->binding);
         drift_stop(&m->binding);
         m->control = control_free(m->control);
         m->irq = irq_free(m->irq);
-        ignored_done(&m->registry.ignored);
-        instance_counts_done(&m->registry.counts);
-        scan_list_done(&m->registry.scan);
         units_done(&m->units);
         undo_release_done(&m->undo);
         undo_admin_end(&m->undo);
         undo_done(&m->undo.records);
-        sd_event_source_unref(m->registry.connector_source);
         sd_event_source_unref(m->binding.work_timer);
-        sd_event_source_unref(m->registry.scan_timer);
-        sd_event_source_unref(m->registry.ends_timer);
-        sd_event_source_unref(m->registry.rescan_timer);
         sampling_done(&m->sampling);
-        sd_event_source_unref(m->registry.describe_timer);
+        registry_done(&m->registry);
         sd_event_source_unref(m->placing.timer);
-        closep(&m->registry.connector_fd);
         free(m->binding.policy_counters);
         free(m->placing.left_bytes);
         huge_pools_done(&m->placing.pools);

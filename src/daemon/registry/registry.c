@@ -16,6 +16,30 @@
 /* More instances than a host has whose servers all run as one user. */
 enum { CROWD_INSTANCES = 64 };
 
+void registry_init(Registry *registry, Host *host, const Undo *records) {
+        *registry = (Registry){ .host = host,
+                                .records = records,
+                                .connector_fd = -EBADF,
+                                .since_ticks = clock_boottime_ticks(),
+                                .connector_events.source = "connector",
+                                .scan_events.source = "scan" };
+}
+
+void registry_done(Registry *registry) {
+        sd_event_source_unref(registry->connector_source);
+        sd_event_source_unref(registry->rescan_timer);
+        sd_event_source_unref(registry->scan_timer);
+        sd_event_source_unref(registry->describe_timer);
+        sd_event_source_unref(registry->ends_timer);
+        closep(&registry->connector_fd);
+        instance_counts_done(&registry->counts);
+        ignored_done(&registry->ignored);
+        scan_list_done(&registry->scan);
+        free(registry->instances);
+        free(registry->entries);
+        free(registry->start_cpus);
+}
+
 /* --- finding --- */
 
 /* The index of the entry, or where it would be. */

@@ -178,8 +178,7 @@ typedef struct TestHost {
         IrqPolicy irq;
         Interrupts *interrupts;
         Policy policy;
-        Instance instance;
-        Instance *pointer;
+        Instance *instance;
 } TestHost;
 
 static inline void write_mask(const TestHost *h, unsigned irq, const char *text) {
@@ -243,8 +242,17 @@ static inline void machine(TestHost *h) {
         fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "1\n");
 }
 
+/* The instance owns this node from now on. */
+static inline void place(TestHost *h, const char *node) {
+        h->policy.place = (Place){ .nodes = node_set(node) };
+        host_queue(&h->m.host, HOST_WORK_PLAN);
+        place_refresh(&h->m.placing);
+}
+
 /* The instance owns the card's node; `steer: away` sends the card to the other one. */
 static inline void host_init(TestHost *h) {
+        Process process = { .id = { 10, 1 }, .exe = strdup("/tikv") };
+
         memset(&world, 0, sizeof(world));
         world.now = 1000000000 * SECOND; /* the real one is far from it, so that no timer fires */
         world.link_peer = -EBADF;
@@ -256,20 +264,18 @@ static inline void host_init(TestHost *h) {
                         .host.sysroot = h->tree.sysroot,
                         .host.journal = { .max_priority = -1 },
                         .host.policies_known = true,
-                        .registry.instances = &h->pointer,
-                        .registry.n_instances = 1,
-                        .host.policies = {
-                                .mode = ENFORCEMENT_ENFORCE, .irqs = &h->irq, .n_irqs = 1 } };
+                        .host.policies = { .mode = ENFORCEMENT_ENFORCE,
+                                           .policies = &h->policy,
+                                           .n_policies = 1,
+                                           .irqs = &h->irq,
+                                           .n_irqs = 1 } };
         rooms_wire(&h->m);
         h->m.host.sysroot.live = true;
         assert_int_equal(word_list_add(&h->irq.net, "eth*"), 0);
         h->irq.xps = true;
-        h->pointer = &h->instance;
-        h->instance = (Instance){ .name = (char *)"tikv", .policy = &h->policy };
-        h->instance.planned.known = true;
-        h->instance.planned.placement.nodes = node_set("1");
-        h->instance.planned.placement.cpus = cpu_set("2-3");
+        h->instance = rooms_add(&h->m, &h->policy, &process, NULL);
         machine(h);
+        place(h, "1");
         card(h);
         undo_init(&h->m.undo.records, &h->tree.sysroot);
         assert_int_equal(undo_open(&h->m.undo.records, h->tree.fd), 0);
@@ -300,6 +306,7 @@ static inline void start(TestHost *h) {
 
 static inline void host_done(TestHost *h) {
         h->interrupts = irq_free(h->interrupts);
+        rooms_free_instances(&h->m);
         sd_event_unref(h->m.host.event);
         undo_done(&h->m.undo.records);
         irq_policy_done(&h->irq);

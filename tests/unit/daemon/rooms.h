@@ -18,14 +18,13 @@ typedef struct Rooms {
 } Rooms;
 
 static inline void rooms_wire(Rooms *r) {
-        r->registry.host = r->undo.host = r->placing.host = r->units.host = r->binding.host =
-                &r->host;
+        r->undo.host = r->placing.host = r->units.host = r->binding.host = &r->host;
         r->undo.registry = r->placing.registry = r->binding.registry = &r->registry;
         r->units.registry = &r->registry;
-        r->registry.connector_fd = r->binding.drift_fd = -EBADF;
+        r->binding.drift_fd = -EBADF;
         sampling_init(&r->sampling, &r->host, &r->registry);
         undo_init(&r->undo.records, &r->host.sysroot);
-        r->registry.records = &r->undo.records;
+        registry_init(&r->registry, &r->host, &r->undo.records);
         r->placing.sampling = &r->sampling;
         r->placing.undo = r->units.undo = r->binding.undo = &r->undo;
         r->units.placing = r->binding.placing = &r->placing;
@@ -52,6 +51,14 @@ static inline Instance *rooms_add(Rooms *r, const Policy *policy, Process *proce
         return i;
 }
 
+/* It is found to listen there. */
+static inline void rooms_set_port(Instance *i, uint16_t port) {
+        i->ports = malloc(sizeof(port));
+        assert_non_null(i->ports);
+        i->ports[0] = port;
+        i->n_ports = 1;
+}
+
 /* A node of 1,000 MiB, 20 of them headroom. */
 static inline void rooms_set_memory(const FakeTree *tree, unsigned node, unsigned free_mib,
                                     unsigned inactive_mib) {
@@ -73,11 +80,10 @@ static inline void rooms_free_instance(Instance *i) {
 }
 
 static inline void rooms_free_instances(Rooms *r) {
-        for (size_t i = 0; i < r->registry.n_instances; i++)
-                rooms_free_instance(r->registry.instances[i]);
-        sd_event_source_unref(r->registry.describe_timer);
-        free(r->registry.instances);
-        free(r->registry.entries);
-        instance_counts_done(&r->registry.counts);
+        REGISTRY_FOREACH(i, &r->registry)
+        rooms_free_instance(i);
+        for (Instance *i; (i = registry_take_ended(&r->registry));)
+                rooms_free_instance(i);
+        registry_done(&r->registry);
 }
 #define ROOMS_TEST(test) TEST_WITH(test, Rooms, m, rooms_init, rooms_free_instances)

@@ -196,6 +196,22 @@ HOST_TEST(end) {
         assert_true(remote_of_policy(h) >= before + PAGES);
 }
 
+/* What was counted of it since is no policy's. */
+HOST_TEST(its_policy_is_gone) {
+        uint64_t before;
+
+        use_faults(h);
+        round_of(h);
+        before = remote_of_policy(h);
+        fault();
+        h->policy.match.exe = (char *)"/another";
+        assert_int_equal(watch_rematch(&h->rooms.registry), 0);
+        assert_ptr_equal(registry_take_ended(&h->rooms.registry), h->instance);
+        access_end(&h->rooms.sampling, h->instance); /* as the pass does */
+        rooms_free_instance(h->instance);
+        assert_int_equal(remote_of_policy(h), before);
+}
+
 /* Two descriptors for two instances, two a thread: the first one has them. */
 HOST_TEST(room_for_all) {
         Instance *second;

@@ -37,19 +37,31 @@ HOST_TEST(one_that_failed_is_made_again_soon) {
         assert_steered(h);
 }
 
+static void note_owners(TestHost *h, uint64_t next_usec) {
+        irq_note_owners(h->interrupts);
+        assert_int_equal(until_next(), next_usec);
+        reconcile_after(h, SECOND);
+}
+
 HOST_TEST(instances_come_and_go) {
+        Process another = { .id = { 9, 1 }, .exe = strdup("/another") };
+
         irq_note_owners(NULL); /* not started yet */
         start(h);
-        irq_note_owners(h->interrupts);
-        reconcile_after(h, SECOND);
-        irq_note_owners(h->interrupts); /* nothing has changed */
-        assert_int_equal(until_next(), 3 * SECOND);
-        h->instance.planned.placement.nodes = node_set("0");
-        h->instance.planned.placement.cpus = cpu_set("0-1");
-        irq_note_owners(h->interrupts);
-        assert_int_equal(until_next(), SECOND);
-        reconcile_after(h, SECOND);
+        note_owners(h, SECOND);
+        note_owners(h, 3 * SECOND); /* nothing has changed */
+        place(h, "0");
+        note_owners(h, SECOND);
         assert_mask(h, 42, "2-3");
+        h->policy.place.share = SHARE_SHARED;
+        note_owners(h, SECOND);
+        (void)rooms_add(&h->m, &h->policy, &another, NULL);
+        note_owners(h, 3 * SECOND); /* it has no place yet */
+        host_queue(&h->m.host, HOST_WORK_PLAN);
+        place_refresh(&h->m.placing);
+        note_owners(h, SECOND);
+        registry_remove_process(&h->m.registry, h->instance, 0);
+        note_owners(h, SECOND);
 }
 
 /* udev reports a queue; the driver sets a mask after that. */

@@ -239,7 +239,7 @@ HOST_TEST(landed) {
         assert_true(snapshot.known);
         assert_int_equal(snapshot.n_landed, 1);
         assert_string_equal(snapshot.landed[0].device, "eth0");
-        assert_string_equal(snapshot.landed[0].instance, "tikv");
+        assert_string_equal(snapshot.landed[0].instance, "tikv:10");
         assert_int_equal(snapshot.landed[0].count, 14); /* of both queues, on CPU 2 */
         assert_int_equal(snapshot.n_devices, 1);
         assert_string_equal(snapshot.devices[0].name, "eth0");
@@ -250,7 +250,8 @@ HOST_TEST(landed) {
         free((void *)snapshot.devices);
         free((void *)snapshot.landed);
         /* It is renamed, or ends: nothing is reported under its former name. */
-        h->instance.name = (char *)"tikv-20160";
+        rooms_set_port(h->instance, 20160);
+        assert_int_equal(registry_rename(&h->m.registry, h->instance), 0);
         assert_int_equal(irq_report_fill(h->interrupts, &snapshot), 0);
         assert_int_equal(snapshot.n_landed, 0);
         free((void *)snapshot.devices);

@@ -18,12 +18,8 @@ static Instance *add(Rooms *m, pid_t pid, const char *exe, const char *unit, uin
         assert_int_equal(instance_new(&process, 0, &i), 0);
         i->policy = &policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
-        if (port > 0) {
-                i->ports = malloc(sizeof(uint16_t));
-                assert_non_null(i->ports);
-                i->ports[0] = port;
-                i->n_ports = 1;
-        }
+        if (port > 0)
+                rooms_set_port(i, port);
         assert_int_equal(registry_add(&m->registry, i), 0);
         return i;
 }
@@ -108,38 +104,13 @@ ROOMS_TEST(rename) {
 
         (void)add(m, 5, "/x", "x:5.service", 0);
         ASSERT_NAMES(m, "x:5", "x:99");
-        i->ports = malloc(sizeof(uint16_t));
-        assert_non_null(i->ports);
-        i->ports[0] = 4000;
-        i->n_ports = 1;
+        rooms_set_port(i, 4000);
         assert_int_equal(registry_rename(&m->registry, i), 0);
         ASSERT_NAMES(m, "x:4000", "x:5"); /* and in its place */
         assert_true(instance_take(i, WORK_RENAMED));
         assert_int_equal(registry_rename(&m->registry, i), 0);
         ASSERT_NAMES(m, "x:4000", "x:5");
         assert_int_equal(instance_take(i, WORK_RENAMED), 0);
-}
-
-/* What has been counted of an instance that no policy names any more is added to no policy's sum.
- */
-TREE_TEST(its_policy_is_gone) {
-        Instance *i;
-        Rooms m;
-
-        rooms_init(&m);
-        m.host.sysroot = tree->sysroot;
-        m.sampling.access.available = true;
-        assert_int_equal(access_carry_counts(&m.sampling, &m.host.policies), 0);
-        i = add(&m, 10, "/x", NULL, 0);
-        assert_int_equal(watch_rematch(&m.registry), 0);
-        assert_int_equal(m.registry.n_instances, 0);
-        assert_ptr_equal(registry_take_ended(&m.registry), i);
-        access_end(&m.sampling, i);                                    /* as the pass does */
-        assert_int_equal(i->policy_index, m.host.policies.n_policies); /* behind the last one */
-        access_done(&m.sampling.access);
-        instance_free(i);
-        scan_list_done(&m.registry.scan);
-        rooms_free_instances(&m);
 }
 
 static size_t count_of_user(const Rooms *m, uid_t uid) {
@@ -179,7 +150,6 @@ TREE_TEST(max_instances_is_lowered) {
                          3);
         for (Instance *i; (i = registry_take_ended(&m.registry));)
                 instance_free(i);
-        scan_list_done(&m.registry.scan);
         rooms_free_instances(&m);
 }
 
@@ -211,7 +181,6 @@ TREE_TEST(placed_by_its_disk_from_now_on) {
         assert_non_null(i->data_dir);
         assert_string_equal(i->data_dir, "/data");
         assert_true(i->describe_due_usec != INSTANCE_NEVER);
-        scan_list_done(&m.registry.scan);
         rooms_free_instances(&m);
 }
 

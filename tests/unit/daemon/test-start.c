@@ -69,12 +69,12 @@ static void host_wire(TestHost *h, BackendKind kind) {
         assert_int_equal(sysroot_open(NULL, &h->m.host.sysroot), 0);
         h->m.host.args = &h->args;
         h->m.host.journal.max_priority = -1;
+        h->pid = child_start();
         rooms_wire(&h->m);
         fake_init(&h->folder);
         assert_int_equal(undo_open(&h->m.undo.records, h->folder.fd), 0);
         backend_init(&h->m.host.backend, &h->m.host.sysroot, NULL);
         h->m.host.backend.ops = &h->ops;
-        h->pid = child_start();
 }
 
 /* The process has one CPU, and is of an instance whose place is the whole host. */
@@ -162,7 +162,6 @@ static void stranger_init(TestHost *h) {
 }
 
 static void stranger_done(TestHost *h) {
-        start_announce(&h->m.registry, NULL, 0);
         host_done(h);
         sd_event_unref(h->m.host.event);
 }
@@ -205,12 +204,11 @@ STRANGER_TEST(recalled_if_older_than_the_daemon) {
                        &start);
         assert_true(start.set);
         assert_int_equal(undo_starts_add(&h->m.undo.records.former, &h->one), 0);
-        p.id = (ProcessId){ h->pid, handle.start_ticks };
         h->m.host.ready = true;
-        h->m.registry.since_ticks = handle.start_ticks - 1;
+        p.id = (ProcessId){ h->pid, clock_boottime_ticks() + 1 };
         start_recall(&h->m.registry, &p, &handle, &start);
         assert_false(start.set);
-        h->m.registry.since_ticks = handle.start_ticks;
+        p.id.start_ticks = handle.start_ticks;
         start_recall(&h->m.registry, &p, &handle, &start);
         assert_true(start.set);
         assert_true(id_set_equal(&start.before, &h->all));

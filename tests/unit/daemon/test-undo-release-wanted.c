@@ -144,7 +144,6 @@ UNIT_LIFE_TEST(unit_of_another_user) {
         assert_int_equal(l->m.undo.releases.n, 1);
         release(l);
         assert_as_before();
-        ignored_done(ignored);
         l->m.host.policies = (PolicySet){ 0 };
 }
 

@@ -142,15 +142,7 @@ static void host_init(TestHost *h) {
 }
 
 static void host_done(TestHost *h) {
-        Registry *r = &h->m.registry;
-
         rooms_free_instances(&h->m);
-        ignored_done(&r->ignored);
-        scan_list_done(&r->scan);
-        sd_event_source_unref(r->connector_source);
-        for (size_t i = 0; i < world.n_timers; i++)
-                sd_event_source_unref(world.timers[i].source);
-        closep(&r->connector_fd);
         sd_event_unref(h->m.host.event);
         closep(&world.peer);
         fake_done(&h->tree);

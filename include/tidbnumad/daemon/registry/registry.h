@@ -505,6 +505,12 @@ typedef struct Registry {
                 .instance = (i)->name, .policy = (i)->policy->name, __VA_ARGS__                    \
         }
 
+/* Without instances; the daemon starts now. Both are borrowed. */
+void registry_init(Registry *registry, Host *host, const Undo *records);
+
+/* The instances were freed. */
+void registry_done(Registry *registry);
+
 /* The instance that the process belongs to, or NULL. */
 Instance *registry_find_owner(const Registry *registry, const Process *process);
 
