@@ -133,11 +133,11 @@ TREE_TEST(max_instances_is_lowered) {
         m.host.policies.policies = &few;
         m.host.policies.n_policies = 1;
         for (pid_t pid = 10; pid < 18; pid++) {
-                Instance *i = add(&m, pid, "/x", NULL, 0);
+                Process process = { .id = { pid, 100 },
+                                    .exe = strdup("/x"),
+                                    .uid = pid < 13 ? 7 : 8 };
 
-                instance_counts_remove(&m.registry.counts, 0, i->uid);
-                i->uid = pid < 13 ? 7 : 8;
-                assert_int_equal(instance_counts_add(&m.registry.counts, 0, i->uid), 0);
+                (void)rooms_add(&m, &policy, &process, NULL);
         }
         assert_int_equal(instance_counts_of(&m.registry.counts, 0, 8), 5);
         assert_int_equal(watch_rematch(&m.registry), 0);
@@ -148,56 +148,5 @@ TREE_TEST(max_instances_is_lowered) {
         assert_int_equal(instance_counts_of(&m.registry.counts, 0, 7) +
                                  instance_counts_of(&m.registry.counts, 0, 8),
                          3);
-        for (Instance *i; (i = registry_take_ended(&m.registry));)
-                instance_free(i);
         rooms_free_instances(&m);
-}
-
-/* A server that has run for hours, whose times of reading are over, gets a policy that places it
- * by its disk. */
-TREE_TEST(placed_by_its_disk_from_now_on) {
-        Policy near_disk = { .name = (char *)"ours",
-                             .match = { .exe = (char *)"x" },
-                             .max_instances = 2 };
-        Instance *i;
-        Rooms m;
-
-        fake_process(tree, 50, 1, "/x", "/system.slice/x-1.service", "0");
-        fake_write(tree, "proc/50/cmdline", "x");
-        fake_link(tree, "proc/50/fd/3", "/data/LOCK");
-        rooms_init(&m);
-        m.host.sysroot = tree->sysroot;
-        m.host.policies.policies = &near_disk;
-        m.host.policies.n_policies = 1;
-        assert_int_equal(watch_rematch(&m.registry), 0); /* its scan finds the server */
-        assert_int_equal(m.registry.n_instances, 1);
-        i = m.registry.instances[0];
-        assert_null(i->data_dir); /* its place does not depend on it: not at once */
-        i->describe_due_usec = INSTANCE_NEVER;
-        near_disk.place.near = NEAR_STORAGE;
-        assert_int_equal(watch_rematch(&m.registry), 0);
-        assert_int_equal(m.registry.n_instances, 1);
-        assert_ptr_equal(m.registry.instances[0], i);
-        assert_non_null(i->data_dir);
-        assert_string_equal(i->data_dir, "/data");
-        assert_true(i->describe_due_usec != INSTANCE_NEVER);
-        rooms_free_instances(&m);
-}
-
-/* A process that forks all the time is read all the same. */
-TEST(a_read_is_not_put_off) {
-        Instance i = { .describe_due_usec = INSTANCE_NEVER };
-        Rooms m;
-
-        rooms_init(&m);
-        describe_again(&m.registry, &i, 1000000);
-        assert_int_equal(i.describe_due_usec, 1200000);
-        describe_again(&m.registry, &i, 1100000);
-        assert_int_equal(i.describe_due_usec, 1200000);
-        i.n_described = 3;
-        i.describe_due_usec = 9000000;
-        describe_again(&m.registry, &i, 2000000); /* it may listen by now */
-        assert_int_equal(i.describe_due_usec, 3000000);
-        describe_again(&m.registry, &i, 2900000);
-        assert_int_equal(i.describe_due_usec, 3000000);
 }

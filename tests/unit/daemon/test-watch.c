@@ -287,3 +287,74 @@ HOST_TEST(another_program_without_an_event) {
         }
         assert_int_equal(n, 7);
 }
+
+/* --- its directory of data --- */
+
+/* All in the service of the first. */
+static void join(TestHost *h, pid_t pid) {
+        fake_process(&h->tree, pid, 1, "/srv/a", "/system.slice/50.service", "0-3");
+        fake_write(&h->tree, fmt("proc/%d/cmdline", pid), "a");
+        fake_link(&h->tree, fmt("proc/%d/root", pid), "/");
+        report(h, pid);
+}
+
+static void open_data(const TestHost *h) {
+        fake_write(&h->tree, "proc/50/fdinfo/3", "flags:\t0100002\n");
+        fake_link(&h->tree, "proc/50/fd/3", "/data/LOCK");
+}
+
+static bool data_is_known(const TestHost *h) {
+        const Instance *i = registry_find_pid(&h->m.registry, 50, NULL);
+
+        assert_non_null(i);
+        return i->data_dir && strcmp(i->data_dir, "/data") == 0;
+}
+
+static void start_describing(TestHost *h) {
+        start(h);
+        assert_int_equal(describe_start(&h->m.registry), 0);
+        join(h, 50);
+}
+
+/* Of one that starts processes all the time. */
+TEST(a_read_is_not_put_off) {
+        static const struct {
+                uint64_t age_usec, delay_usec;
+        } rows[] = { { 0, 200 * MSEC }, { 5 * SECOND, SECOND } };
+
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                _cleanup_host_ TestHost h;
+
+                host_init(&h);
+                start_describing(&h);
+                wait_for(rows[k].age_usec);
+                join(&h, 51);
+                wait_for(rows[k].delay_usec / 2);
+                open_data(&h);
+                join(&h, 52);
+                wait_for(rows[k].delay_usec / 2 - 1);
+                assert_false(data_is_known(&h));
+                wait_for(1);
+                assert_true(data_is_known(&h));
+        }
+}
+
+/* A server that has run for hours, whose times of reading are over, gets a policy that places it by
+ * its disk: that is read at once, and again, as after its start. */
+TEST(placed_by_its_disk_from_now_on) {
+        for (unsigned late = 0; late < 2; late++) {
+                _cleanup_host_ TestHost h;
+
+                host_init(&h);
+                start_describing(&h);
+                wait_for(3600 * SECOND);
+                if (!late)
+                        open_data(&h);
+                h.policy.place.near = NEAR_STORAGE;
+                assert_int_equal(watch_rematch(&h.m.registry), 0);
+                assert_int_equal(data_is_known(&h), !late);
+                open_data(&h);
+                wait_for(SECOND);
+                assert_true(data_is_known(&h));
+        }
+}
