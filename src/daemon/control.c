@@ -330,10 +330,12 @@ static void tell_reloaded(const Control *c, const Call *call, ControlAnswer *ans
 
         (void)call;
         answer_add(answer, "%zu polic%s in force%s", n, n == 1 ? "y is" : "ies are",
-                   n == 0                             ? ": instances are watched, and nothing "
-                                                        "is changed"
-                   : host_enforces(h)                 ? ""
-                   : h->requests.paused               ? "; the daemon is paused"
+                   n == 0               ? ": instances are watched, and nothing "
+                                          "is changed"
+                   : host_enforces(h)   ? ""
+                   : h->requests.paused ? "; the daemon is paused"
+                   : h->requests.trial == TRIAL_REQUEST_ENDS
+                           ? ", mode observe: what the trial has bound is released"
                    : host_mode(h) == DAEMON_OBSERVING ? ", mode observe: nothing is changed"
                                                       : "; a dry run changes nothing");
         for (size_t i = 0; i < h->policy_warnings.n_messages; i++)

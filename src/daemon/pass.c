@@ -214,7 +214,16 @@ int manager_reload(Manager *m) {
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         else if (m->host.requests.trial == TRIAL_REQUEST_KEPT && m->host.policy_load_success) {
-                m->host.requests.trial = TRIAL_REQUEST_NONE; /* the files decide again */
+                /* The files decide again. With mode observe nothing would guard what is bound; what
+                 * is paused stays as it is until it is loaded once more. */
+                if (m->host.policies.mode == ENFORCEMENT_ENFORCE)
+                        m->host.requests.trial = TRIAL_REQUEST_NONE;
+                else if (!m->host.requests.paused) {
+                        m->host.requests.trial = TRIAL_REQUEST_ENDS;
+                        journal_log(&m->host.journal, LOG_NOTICE, NULL,
+                                    "The policy files are loaded with mode observe: what the trial "
+                                    "has bound is released");
+                }
                 (void)requested_write(&m->host);
         }
         m->host.reloading = true; /* this pass ends it, or one that ends the scan */
