@@ -235,7 +235,7 @@ static int irqbalance_open_folder(const char *folder, int *ret_fd) {
         return 0;
 }
 
-int irqbalance_find(const char *folder, pid_t *ret) {
+int irqbalance_find(const Sysroot *sysroot, const char *folder, pid_t *ret) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
         int fd = -EBADF, r = irqbalance_open_folder(folder, &fd);
@@ -247,13 +247,19 @@ int irqbalance_find(const char *folder, pid_t *ret) {
         if (!dir)
                 return -errno;
         while ((entry = readdir(dir))) {
+                char comm[32];
                 int pid, length = 0;
 
-                /* One that was killed has left its socket behind. */
-                if (sscanf(entry->d_name, PREFIX "%9d" SUFFIX "%n", &pid, &length) == 1 &&
-                    length > 0 && entry->d_name[length] == '\0' &&
-                    isdigit((unsigned char)entry->d_name[strlen(PREFIX)]) && pid > found &&
-                    (path_exists(AT_FDCWD, "/proc/%d", pid) || errno != ENOENT))
+                if (sscanf(entry->d_name, PREFIX "%9d" SUFFIX "%n", &pid, &length) != 1 ||
+                    length == 0 || entry->d_name[length] != '\0' ||
+                    !isdigit((unsigned char)entry->d_name[strlen(PREFIX)]) || pid <= found)
+                        continue;
+                /* One that was killed has left its socket behind, and its number may be another
+                 * process's by now. */
+                r = (int)path_read_record(sysroot->proc_fd, comm, sizeof(comm), "%d/comm", pid);
+                if (r == -EMFILE || r == -ENFILE)
+                        return r;
+                if (r >= 0 && strcmp(comm, "irqbalance") == 0)
                         found = pid;
         }
         if (found == 0)

@@ -93,10 +93,10 @@ bool irqbalance_setup_has(const IrqbalanceSetup *setup, uint32_t irq);
 /* Do both ban the same CPUs and interrupts, in any order? Neither may name an interrupt twice. */
 bool irqbalance_setup_equal(const IrqbalanceSetup *a, const IrqbalanceSetup *b);
 
-/* The PID in the name of its socket. -ENOENT: irqbalance does not run; -EPERM: other users can
- * write to the folder. Of several sockets the one with the highest PID of an existing process: the
- * others are left over. */
-int irqbalance_find(const char *folder, pid_t *ret);
+/* The PID in the name of its socket, of a process that is called so. -ENOENT: irqbalance does not
+ * run; -EPERM: other users can write to the folder. Of several the highest: the others are left
+ * over. */
+int irqbalance_find(const Sysroot *sysroot, const char *folder, pid_t *ret);
 
 /* Connects, checks which process answers, and sends one command with its closing NUL. `*ret_fd`:
  * to be read without waiting, for the answer; NULL: none is wanted. It must not be closed before

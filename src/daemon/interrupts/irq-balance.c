@@ -143,7 +143,6 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
         ProcessId id = { 0 }; /* 0: it does not run, or its pid belongs to another process */
-        char comm[64];
         uint32_t *irqs;
         pid_t pid;
         size_t n;
@@ -151,13 +150,10 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
 
         if (!sysroot->live)
                 return;
-        /* The process must be root's and have that name. */
-        r = irqbalance_find(b->folder, &pid);
+        r = irqbalance_find(sysroot, b->folder, &pid);
         if (r >= 0)
                 r = proc_open(sysroot, pid, &handle);
         if (r >= 0)
-                r = (int)path_read_record(sysroot->proc_fd, comm, sizeof(comm), "%d/comm", pid);
-        if (r >= 0 && strcmp(comm, "irqbalance") == 0)
                 id = (ProcessId){ .pid = pid, .start_ticks = handle.start_ticks };
         if (r != -EMFILE && r != -ENFILE && r != -ENOMEM && !process_id_equal(&id, &b->id)) {
                 if (b->id.pid != 0 && id.pid != 0)

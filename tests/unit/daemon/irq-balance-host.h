@@ -27,10 +27,10 @@ uint64_t __wrap_clock_monotonic_usec(void) {
 /* The daemon looks in the folder of the test. */
 static const char *folder;
 
-int __real_irqbalance_find(const char *folder, pid_t *ret_pid);
-int __wrap_irqbalance_find(const char *folder, pid_t *ret_pid);
-int __wrap_irqbalance_find(_unused_ const char *theirs, pid_t *ret_pid) {
-        return __real_irqbalance_find(folder, ret_pid);
+int __real_irqbalance_find(const Sysroot *sysroot, const char *folder, pid_t *ret_pid);
+int __wrap_irqbalance_find(const Sysroot *sysroot, const char *folder, pid_t *ret_pid);
+int __wrap_irqbalance_find(const Sysroot *sysroot, _unused_ const char *theirs, pid_t *ret_pid) {
+        return __real_irqbalance_find(sysroot, folder, ret_pid);
 }
 
 int __real_irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd);

@@ -153,9 +153,10 @@ int __wrap_bus_units_start(sd_bus *bus, const char *unit) {
 }
 
 /* This host's own is none of the test's. */
-int __wrap_irqbalance_find(const char *folder, pid_t *ret_pid);
+int __wrap_irqbalance_find(const Sysroot *sysroot, const char *folder, pid_t *ret_pid);
 
-int __wrap_irqbalance_find(_unused_ const char *folder, _unused_ pid_t *ret_pid) {
+int __wrap_irqbalance_find(_unused_ const Sysroot *sysroot, _unused_ const char *folder,
+                           _unused_ pid_t *ret_pid) {
         return -ENOENT;
 }
 
