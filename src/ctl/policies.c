@@ -79,14 +79,16 @@ static int parse_sources(const Machine *machine, const DeviceList *cards, int re
 }
 
 /* From the folders, if there are any, else from the files. */
-static int load_sources(const char *const *dirs, size_t n_dirs, const char *const *paths,
-                        size_t n_paths, const Machine *machine, Policies *ret) {
+static int load_sources(const char *const *dirs, size_t n_dirs, bool named,
+                        const char *const *paths, size_t n_paths, const Machine *machine,
+                        Policies *ret) {
         int worst = 0;
 
         *ret = (Policies){ 0 };
         policy_set_init(&ret->set);
         if (n_dirs > 0)
-                worst = policy_dir_read(dirs, n_dirs, &ret->files, &ret->errors, &ret->warnings);
+                worst = policy_dir_read(dirs, n_dirs, named, &ret->files, &ret->errors,
+                                        &ret->warnings);
         if (worst == -ENOMEM)
                 return worst;
         /* Reads every file even after errors, so that all errors are reported at once. */
@@ -101,17 +103,8 @@ static int load_sources(const char *const *dirs, size_t n_dirs, const char *cons
 }
 
 int policies_load(const Args *args, const Machine *machine, Policies *ret) {
-        *ret = (Policies){ 0 };
-        policy_set_init(&ret->set);
-        /* The default folders may be missing; one that was named may not. */
-        for (size_t i = 0; i < args->n_policy_dirs && args->policy_is_set; i++)
-                if (access(args->policy_dirs[i], F_OK) < 0)
-                        diagnostics_addf(&ret->errors, "%s: %s, expected a folder of policy files",
-                                         args->policy_dirs[i], strerror(errno));
-        if (ret->errors.n_messages > 0)
-                return -EINVAL;
-        return load_sources(args->policy_dirs, args->n_policy_dirs, args->policy_files,
-                            args->n_policy_files, machine, ret);
+        return load_sources(args->policy_dirs, args->n_policy_dirs, args->policy_is_set,
+                            args->policy_files, args->n_policy_files, machine, ret);
 }
 
 int policies_load_in_force(const Args *args, const Machine *machine, Policies *ret) {
@@ -137,7 +130,7 @@ int policies_load_path(const char *path, const Machine *machine, Policies *ret) 
         struct stat st;
         bool is_dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 
-        return load_sources(&path, is_dir ? 1 : 0, &path, 1, machine, ret);
+        return load_sources(&path, is_dir ? 1 : 0, true, &path, 1, machine, ret);
 }
 
 int policies_load_defaults(const Machine *machine, const bool *wanted, Policies *ret) {

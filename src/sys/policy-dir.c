@@ -203,7 +203,7 @@ static int compare_entries(const void *a, const void *b) {
         return strcmp(((const Entry *)a)->name, ((const Entry *)b)->name);
 }
 
-int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
+int policy_dir_read(const char *const *dirs, size_t n_dirs, bool named, SourceFileList *ret,
                     Diagnostics *errors, Diagnostics *warnings) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
         _cleanup_(scan_done) Scan scan = { .folders = calloc(n_dirs + 1, sizeof(*scan.folders)),
@@ -220,9 +220,12 @@ int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
                 struct stat st;
 
                 *folder = (Folder){ path, -EBADF };
-                if (fd < 0 && errno == ENOENT)
+                if (fd < 0 && errno == ENOENT && !named)
                         continue;
-                if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+                if (fd < 0 && errno == ENOENT)
+                        diagnostics_add_path(scan.errors, path,
+                                             "%m, expected a folder of policy files");
+                else if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
                         diagnostics_add_path(scan.errors, path,
                                              "not a folder, expected a folder of policy files and "
                                              "not a link; replace it with a folder");

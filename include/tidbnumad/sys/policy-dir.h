@@ -1,13 +1,15 @@
 /* The policy files on disk, as text. What is in them is config's business. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "tidbnumad/base/diagnostics.h"
 
 /* Reads `*.yaml` from the folders. A later folder has priority: its file hides the file of the same
  * name in an earlier folder, and a link to /dev/null hides that file without a replacement. Names
- * that begin with a dot are skipped; a missing folder is fine.
+ * that begin with a dot are skipped; a missing folder is fine, unless the command line has `named`
+ * it.
  *
  * Refused, with a message in `errors`: a folder or a file that others than its owner can write or
  * that belongs neither to root nor to the caller; a link, unless it leads to a regular file
@@ -18,7 +20,7 @@
  *
  * Returns 0 and the files in the order of their names (byte order, as strcmp(3)); -EINVAL after a
  * refusal, with everything that is wrong in `errors`; -ENOMEM. `ret` is untouched on failure. */
-int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
+int policy_dir_read(const char *const *dirs, size_t n_dirs, bool named, SourceFileList *ret,
                     Diagnostics *errors, Diagnostics *warnings);
 
 /* The name of a file beside the missing file `path` that may become it, or was it, such as

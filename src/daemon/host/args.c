@@ -101,7 +101,8 @@ int args_parse(Args *args, int argc, char *argv[]) {
         }
         if (!args->runtime_dir && !args->dry_run)
                 args->runtime_dir = "/run/tidbnumad";
-        if (args->n_policy_dirs == 0)
+        args->policy_dirs_named = args->n_policy_dirs > 0;
+        if (!args->policy_dirs_named)
                 for (size_t i = 0; i < ELEMENTSOF(default_dirs); i++)
                         args->policy_dirs[args->n_policy_dirs++] = default_dirs[i];
         return 1;

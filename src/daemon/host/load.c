@@ -71,8 +71,9 @@ int load_policies(Host *h, PolicySet *ret) {
         if (r >= 0) {
                 diagnostics_done(&h->policy_errors);
                 diagnostics_done(&h->policy_warnings);
-                r = policy_dir_read(h->args->policy_dirs, h->args->n_policy_dirs, &files,
-                                    &h->policy_errors, &h->policy_warnings);
+                r = policy_dir_read(h->args->policy_dirs, h->args->n_policy_dirs,
+                                    h->args->policy_dirs_named, &files, &h->policy_errors,
+                                    &h->policy_warnings);
         }
         if (r >= 0)
                 r = policy_set_parse(&files, &h->topology, cards_known ? &h->devices : NULL, &fresh,

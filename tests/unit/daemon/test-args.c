@@ -27,6 +27,7 @@ TEST(defaults) {
         assert_null(args.sysroot);
         assert_string_equal(args.runtime_dir, "/run/tidbnumad");
         assert_int_equal(args.n_policy_dirs, 3);
+        assert_false(args.policy_dirs_named);
         assert_string_equal(args.policy_dirs[0], "/usr/lib/tidbnumad.d");
         assert_string_equal(args.policy_dirs[1], TIDBNUMAD_SYSCONFDIR "/tidbnumad.d");
         assert_string_equal(args.policy_dirs[2], "/run/tidbnumad.d");

@@ -45,7 +45,7 @@ static void write_file(const char *path, const char *text) {
 static void assert_files(const char *const *expected) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
-        int r = policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors, &warnings);
+        int r = policy_dir_read(dirs, ELEMENTSOF(dirs), false, &list, &errors, &warnings);
         size_t n = 0;
 
         if (errors.n_messages > 0)
@@ -64,12 +64,25 @@ static void assert_refused(const char *expected) {
         SourceFileList list = { .n_files = 7 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
 
-        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors, &warnings),
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), false, &list, &errors, &warnings),
                          -EINVAL);
         assert_int_equal(list.n_files, 7);
         assert_null(list.files);
         assert_int_equal(errors.n_messages, 1);
         assert_string_equal(errors.messages[0], expected);
+}
+
+/* Who names a folder wants its policies. */
+TEST(named_and_missing, .setup_func = setup, .teardown_func = teardown) {
+        _cleanup_source_file_list_ SourceFileList list = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        const char *const one[] = { "etc", "missing" };
+
+        assert_int_equal(policy_dir_read(one, 2, false, &list, &errors, &warnings), 0);
+        assert_int_equal(policy_dir_read(one, 2, true, &list, &errors, &warnings), -EINVAL);
+        assert_int_equal(errors.n_messages, 1);
+        assert_string_equal(errors.messages[0], "missing: No such file or directory, expected a "
+                                                "folder of policy files");
 }
 
 TEST(precedence_and_order, .setup_func = setup, .teardown_func = teardown) {
@@ -86,7 +99,8 @@ TEST(precedence_and_order, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(mkdir("etc/old", 0755), 0);
         assert_files(
                 (const char *const[]){ "etc/10-a.yaml", "etc/50-m.yaml", "usr/90-z.yaml", NULL });
-        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors, &warnings), 0);
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), false, &list, &errors, &warnings),
+                         0);
         assert_string_equal(list.files[1].text, "etc m");
         assert_int_equal(list.files[1].size, 5);
         assert_int_equal(list.files[0].size, 0);
@@ -214,7 +228,7 @@ TEST(all_refusals_are_told, .setup_func = setup, .teardown_func = teardown) {
 
         assert_int_equal(mkfifo("etc/a.yaml", 0600), 0);
         assert_int_equal(mkfifo("etc/b.yaml", 0600), 0);
-        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors, &warnings),
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), false, &list, &errors, &warnings),
                          -EINVAL);
         assert_int_equal(errors.n_messages, 2);
 }

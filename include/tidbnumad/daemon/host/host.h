@@ -32,6 +32,7 @@ typedef struct Args {
         const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* files of later folders replace those of
                                                           the same name in earlier ones */
         size_t n_policy_dirs;
+        bool policy_dirs_named; /* and so must exist, unlike the default ones */
 } Args;
 
 /* 1: continue; 0: --help or --version was printed; -EINVAL: invalid, with a message on stderr. */
