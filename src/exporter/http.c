@@ -233,6 +233,12 @@ void clients_cut_fetching(Clients *clients, unsigned least_msec) {
         (void)pthread_mutex_unlock(&clients->lock);
 }
 
+void clients_count_idle(Clients *clients) {
+        (void)pthread_mutex_lock(&clients->lock);
+        clients->n_cut++;
+        (void)pthread_mutex_unlock(&clients->lock);
+}
+
 uint64_t clients_n_cut(Clients *clients) {
         uint64_t n;
 
@@ -368,12 +374,14 @@ static HttpResult on_request(void *userdata, struct MHD_Connection *connection, 
 }
 
 static void on_completed(void *userdata, struct MHD_Connection *connection, _unused_ void **request,
-                         _unused_ enum MHD_RequestTerminationCode code) {
+                         enum MHD_RequestTerminationCode code) {
         Http *http = userdata;
         Client *client = client_of(connection);
 
         if (client)
                 clients_asks(http->clients, client);
+        if (code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED)
+                clients_count_idle(http->clients);
 }
 
 /* The descriptor is open in both calls. */

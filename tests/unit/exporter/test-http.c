@@ -262,6 +262,39 @@ TEST(a_slow_reader_is_cut_off, .setup_func = setup_hasty, .teardown_func = teard
         fetch_slowly_until_cut_off();
 }
 
+static int setup_idle(void **state) {
+        HttpLimits limits = HTTP_LIMITS;
+
+        (void)state;
+        limits.idle_seconds = 1;
+        limits.crowded_msec = 60000;
+        return setup_with(limits);
+}
+
+TEST(a_reader_that_stops_is_counted, .setup_func = setup_idle, .teardown_func = teardown) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *large = malloc(SNAPSHOT_FILE_MAX);
+        struct pollfd poll_fd = { .events = POLLIN };
+        bool counted = false;
+
+        memset(large, '\n', SNAPSHOT_FILE_MAX);
+        fixture_write(&fixture, "metrics.prom", large, SNAPSHOT_FILE_MAX, fixture_now(), 0);
+        poll_fd.fd = fd = client_connect(fixture.socket_path);
+        client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+        fixture_write(&fixture, "metrics.prom", "a 1\n", 4, fixture_now(), 0);
+        for (unsigned i = 0; i < 200 && !counted; i++) {
+                _cleanup_close_ int other = client_connect(fixture.socket_path);
+                _cleanup_text_ Text answer = { 0 };
+
+                client_send(other, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+                client_receive(other, &answer);
+                counted = strstr(answer.data, "clients_cut_off_total 1\n");
+                (void)poll(NULL, 0, 100);
+        }
+        assert_true(counted);
+}
+
 /* Time for an answer is short, and for a request it is not. */
 static int setup_hasty_answers(void **state) {
         HttpLimits limits = HTTP_LIMITS;
