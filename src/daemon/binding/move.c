@@ -75,15 +75,17 @@ static double mib(uint64_t bytes) {
 void move_progress_describe(const Instance *i, uint64_t now_usec, Text *text) {
         const Migration *m = &i->binding.migration;
         const uint64_t left = i->binding.outside_bytes, moved = m->moved_bytes;
+        /* What came there since the start of the move, and shared memory, count too. */
+        const uint64_t found = m->begun_bytes > moved + left ? m->begun_bytes : moved + left;
 
         text_appendf(text,
                      "of %.1f MiB on other nodes, tidbnumad moved %.1f MiB within %.1f s of the "
                      "start of the move",
-                     mib(m->begun_bytes), mib(moved), (double)(now_usec - m->begun_usec) / 1e6);
-        if (m->begun_bytes > moved + left)
+                     mib(found), mib(moved), (double)(now_usec - m->begun_usec) / 1e6);
+        if (found > moved + left)
                 text_appendf(text,
                              "; the process freed, or the kernel itself moved, the other %.1f MiB",
-                             mib(m->begun_bytes - moved - left));
+                             mib(found - moved - left));
         if (left > 0)
                 text_appendf(text, "; %.1f MiB are on other nodes now", mib(left));
 }
