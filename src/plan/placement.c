@@ -18,11 +18,13 @@ static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
                       reserved = placement_reserved(planner->input);
         const PlanNode *first = NULL;
         const bool named = choice->basis == BASIS_EXPLICIT ||
-                           (item->in->pinned && choice->basis == BASIS_KEPT);
+                           (item->in->pinned && choice->basis == BASIS_KEPT),
+                   no_other = !id_set_is_empty(&policy->place.nodes) &&
+                              id_set_is_subset(&policy->place.nodes, &reserved);
         uint32_t warnings = 0;
 
         if (!id_set_is_empty(&choice->reserved))
-                warnings |= named ? WARN_RESERVED_NAMED : WARN_RESERVED;
+                warnings |= named || no_other ? WARN_RESERVED_NAMED : WARN_RESERVED;
         /* The network card's node does not count as far where it is left to the card. */
         if (item->has_device && !id_set_intersects(&devices, &choice->placement.nodes) &&
             !(policy->place.near == NEAR_NIC && id_set_is_subset(&devices, &reserved)))

@@ -80,6 +80,13 @@ static inline bool uses_reserved(const World *w, const NodeSet *nodes) {
         return false;
 }
 
+static inline bool names_only_reserved(const World *w, const NodeSet *nodes) {
+        ID_SET_FOREACH(id, nodes)
+        if (!is_reserved(w, (uint32_t)id))
+                return false;
+        return !id_set_is_empty(nodes);
+}
+
 static inline const NodeSet *explicit_of(const PlacementInstance *in) {
         const PolicyInstance *entry = match_instance(in->policy, in->unit, in->ports, in->n_ports);
 
@@ -100,9 +107,11 @@ static inline void check_choice(const World *w, size_t i, const PlacementChoice 
         assert_int_equal(id_set_is_empty(nodes), choice->basis == BASIS_REFUSED);
         assert_true(id_set_equal(&cpus, &choice->placement.cpus));
         assert_int_equal(choice->warnings & (WARN_RESERVED | WARN_RESERVED_NAMED),
-                         !uses_reserved(w, nodes)          ? 0
-                         : choice->basis == BASIS_EXPLICIT ? WARN_RESERVED_NAMED
-                                                           : WARN_RESERVED);
+                         !uses_reserved(w, nodes) ? 0
+                         : choice->basis == BASIS_EXPLICIT ||
+                                         names_only_reserved(w, &in->policy->place.nodes)
+                                 ? WARN_RESERVED_NAMED
+                                 : WARN_RESERVED);
         if (explicit) {
                 assert_true(choice->basis == BASIS_REFUSED ||
                             (choice->basis == BASIS_EXPLICIT && id_set_equal(nodes, explicit)));

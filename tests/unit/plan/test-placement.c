@@ -364,7 +364,7 @@ ONE_TEST(reserved, true) {
         one->policy->place.nodes = node_set("0-1");
         one->world->host.reserve.kind = RESERVE_LIST;
         one->world->host.reserve.nodes = node_set("0-1");
-        assert_placed(one, BASIS_CHOSEN, "0", "0-3", WARN_RESERVED);
+        assert_placed(one, BASIS_CHOSEN, "0", "0-3", WARN_RESERVED_NAMED); /* it names no other */
         one->world->host.reserve.strict = true;
         assert_refused(one, REFUSAL_RESERVED);
         one->world->host.reserve.nodes = node_set("0");
