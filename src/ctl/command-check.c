@@ -171,6 +171,8 @@ int command_check(const Args *args, Error *error) {
                                                      reason_to_remedy(u->code) };
                 }
         }
+        for (size_t i = s.note_of_silent; i < s.first_note_of_policies; i++)
+                output_line(stderr, "note: %s", s.report.notes.words[i]);
         if (r >= 0)
                 r = situation_load_servers(&s);
         if (r >= 0)

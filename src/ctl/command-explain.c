@@ -155,20 +155,22 @@ static bool wants_all(_unused_ const char *exe, _unused_ void *userdata) {
         return true;
 }
 
-static int identify(const Sysroot *sysroot, pid_t pid, Process *ret) {
+/* NULL: of any unit. */
+static int identify(const Sysroot *sysroot, pid_t pid, const char *unit, Process *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-
         int r = process_identify(sysroot, pid, NULL, wants_all, NULL, &handle, ret);
 
         if (r < 0)
                 return r;
-        if (process_is_vforked(&handle, ret) > 0) {
+        if (unit && !unit_is_named(ret->unit, unit))
+                r = -ESRCH;
+        else
+                r = process_complete(sysroot, &handle, ret, true, true);
+        if (r == -EHOSTDOWN)
+                return 0;
+        if (r < 0)
                 process_done(ret);
-                return -ESRCH;
-        }
-        (void)process_read_args(&handle, ret);
-        (void)process_check_mounts(sysroot, &handle, ret);
-        return 0;
+        return r;
 }
 
 /* Finds the first process of a unit that no policy matches. -ESRCH: none. */
@@ -177,13 +179,8 @@ static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) 
         int r = pid_list_read(sysroot, &pids);
 
         for (size_t i = 0; r >= 0 && i < pids.n_pids; i++) {
-                _cleanup_process_ Process process = { 0 };
-
-                if (identify(sysroot, pids.pids[i], &process) < 0 ||
-                    !unit_is_named(process.unit, unit))
-                        continue;
-                *ret = TAKE_STRUCT(process);
-                return 0;
+                if (identify(sysroot, pids.pids[i], unit, ret) >= 0)
+                        return 0;
         }
         return r < 0 ? r : -ESRCH;
 }
@@ -220,7 +217,7 @@ static int find_subject(const Situation *s, Found *ret, Error *error) {
         else
                 r = pid == 0 || pid > INT32_MAX
                             ? -ESRCH
-                            : identify(&s->machine->sysroot, (pid_t)pid, &ret->own);
+                            : identify(&s->machine->sysroot, (pid_t)pid, NULL, &ret->own);
         /* The daemon alone knows what a unit that does not run was prepared for. */
         if (r < 0 && r != -ENOMEM && !s->args->instances)
                 ret->unit = status_file_find_unit(&s->machine->status, subject);
@@ -438,7 +435,8 @@ int command_explain(const Args *args, Error *error) {
                 text_append(&text, "\n");
         if (found.row)
                 render_place(&s, found.row, again, &text);
-        for (size_t i = s.first_note_of_source; s.daemons_plan && i < s.first_note_of_policies; i++)
+        for (size_t i = s.daemons_plan ? s.first_note_of_source : s.note_of_silent;
+             i < s.first_note_of_policies; i++)
                 output_line(stderr, "note: %s", s.report.notes.words[i]);
         return output_text(&text);
 }

@@ -83,9 +83,11 @@ static int add_processes(const TemporaryFolder *g, const Sysroot *sysroot,
         int r = 0;
 
         for (size_t i = 0; i < list->n_instances; i++)
-                for (size_t k = 0; k < list->instances[i].n_members && r >= 0; k++)
-                        r = dump_process(sysroot, list->instances[i].members[k].process.id.pid,
-                                         g->fd);
+                for (size_t k = 0; k < list->instances[i].n_members && r >= 0; k++) {
+                        const ProcHandle *handle = list->instances[i].members[k].handle;
+
+                        r = handle->silent ? 0 : dump_process(sysroot, handle->pid, g->fd);
+                }
         return r;
 }
 

@@ -60,6 +60,12 @@ static void halfwidth_widen(double *halfwidth, Estimate estimate) {
                 *halfwidth = other;
 }
 
+static void ask_policy(void *userdata) {
+        char policy[256];
+
+        (void)memory_policy_read(userdata, policy, sizeof(policy));
+}
+
 static int draw_pages(Subject *s, const ProcHandle *process) {
         LocalityReport *report = &s->report;
         const Topology *topology = report->topology;
@@ -106,10 +112,15 @@ static int report_on(const Args *args, const Topology *topology, const char *nam
         report->halfwidth = report->file_halfwidth = report->shmem_halfwidth =
                 args->exact ? 0 : (double)NAN;
         for (size_t i = 0; i < n; i++) {
-                const ProcHandle *process = members[i].handle;
-                const int r = args->exact ? numa_maps_read(process, add_mapping, &s)
-                                          : draw_pages(&s, process);
+                ProcHandle *process = members[i].handle;
+                const int r = !process_answers(process, ask_policy, process) ? -EHOSTDOWN
+                              : args->exact ? numa_maps_read(process, add_mapping, &s)
+                                            : draw_pages(&s, process);
 
+                if (r == -EHOSTDOWN)
+                        return error_set(error, r,
+                                         "the memory map of process %d does not answer: %s",
+                                         process->pid, reason_to_remedy(REASON_MEMORY_SILENT));
                 if (r == -EPERM || r == -EACCES)
                         return error_set(error, r,
                                          "process %d belongs to another user; run it as root",

@@ -496,6 +496,12 @@ int situation_load(Situation *s, Error *error) {
                                   "card's node reserved, if it is known");
         if (s->daemons_plan && s->runs)
                 note_changed(s);
+        s->note_of_silent = s->report.notes.n_words;
+        for (size_t i = 0; i < s->instances.silent.n_pids; i++)
+                situation_note(s,
+                               "process %d does not answer, so what its memory map or data "
+                               "directory would show is not known: %s",
+                               s->instances.silent.pids[i], reason_to_remedy(REASON_MEMORY_SILENT));
         s->first_note_of_policies = s->report.notes.n_words;
         n_warnings = s->policies->warnings.n_messages;
         if (n_warnings > 0)

@@ -109,7 +109,7 @@ int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret) {
 }
 
 int maps_open(const ProcHandle *handle, MapsReader **ret) {
-        _cleanup_close_ int fd = path_open(handle->dir_fd, O_RDONLY, "maps");
+        _cleanup_close_ int fd = proc_open_memory_file(handle, "maps");
         MapsReader *reader;
 
         if (fd < 0)
@@ -227,7 +227,7 @@ int numa_maps_parse_line(const char *line, NumaMapsCallback callback, void *user
 
 /* -ESRCH: the process is gone; -ENOENT: a kernel without NUMA. */
 static int numa_maps_open(const ProcHandle *handle) {
-        int fd = path_open(handle->dir_fd, O_RDONLY, "numa_maps");
+        int fd = proc_open_memory_file(handle, "numa_maps");
 
         return fd == -ENOENT && !path_exists(handle->dir_fd, "stat") ? -ESRCH : fd;
 }

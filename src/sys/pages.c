@@ -135,7 +135,7 @@ typedef struct ScanArgument {
 #define SCAN_REQUEST _IOWR('f', 16, ScanArgument)
 
 int pagemap_open(const ProcHandle *handle, int *ret_fd) {
-        int fd = path_open(handle->dir_fd, O_RDONLY, "pagemap");
+        int fd = proc_open_memory_file(handle, "pagemap");
 
         if (fd < 0)
                 return proc_error(fd);

@@ -494,8 +494,12 @@ int proc_memory_read(const ProcHandle *handle, ProcMemory *ret) {
 
 /* --- the command line --- */
 
+int proc_open_memory_file(const ProcHandle *handle, const char *name) {
+        return handle->silent ? -EHOSTDOWN : path_open(handle->dir_fd, O_RDONLY, "%s", name);
+}
+
 int cmdline_read(const ProcHandle *handle, char **ret_bytes, size_t *ret_size) {
-        _cleanup_close_ int fd = path_open(handle->dir_fd, O_RDONLY, "cmdline");
+        _cleanup_close_ int fd = proc_open_memory_file(handle, "cmdline");
         _cleanup_free_ char *bytes = NULL;
         const char *end;
         char *exact;
@@ -560,7 +564,8 @@ int environment_read(const ProcHandle *handle, const char *key, char *buffer, si
         _cleanup_free_ char *bytes = NULL;
         const char *value;
         size_t n;
-        int r = proc_error(path_read_alloc(handle->dir_fd, &bytes, &n, "environ"));
+        int r = handle->silent ? -EHOSTDOWN
+                               : proc_error(path_read_alloc(handle->dir_fd, &bytes, &n, "environ"));
 
         if (r < 0)
                 return r;

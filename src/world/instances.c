@@ -119,6 +119,8 @@ int members_read_storage(const Members *m, const char *data_dir, StorageDevices 
         int r = -ENODATA;
 
         for (size_t p = 0; p < members_n_asked(m); p++) {
+                if (m->list[p].handle->silent)
+                        continue;
                 r = storage_find_process(m->sysroot, m->list[p].handle->dir_fd, data_dir, ret);
                 if (r >= 0 || r == -ENOMEM)
                         break;
@@ -526,6 +528,7 @@ void host_instances_done(HostInstances *list) {
                 free(list->instances[i].memory_policy);
         }
         free(list->instances);
+        pid_list_done(&list->silent);
         *list = (HostInstances){ 0 };
 }
 
@@ -572,12 +575,14 @@ int host_instances_find(const Sysroot *sysroot, const PolicySet *policies, HostI
                 if (r == -ENOMEM)
                         return r;
                 list.n_denied += r == -EACCES || r == -EPERM;
-                if (r < 0 || process_is_vforked(&handle, &process) > 0)
+                if (r >= 0)
+                        r = process_complete(sysroot, &handle, &process,
+                                             match_wants_args(policies, process.exe),
+                                             match_wants_mounts(policies, &process));
+                if (r == -EHOSTDOWN && pid_list_add(&list.silent, pids.pids[i]) < 0)
+                        return -ENOMEM;
+                if (r < 0)
                         continue; /* it is gone, or not wanted */
-                if (match_wants_args(policies, process.exe))
-                        (void)process_read_args(&handle, &process);
-                if (match_wants_mounts(policies, &process))
-                        (void)process_check_mounts(sysroot, &handle, &process);
                 policy = match_process(policies, &process);
                 r = policy ? host_instances_add(&list, policy, &process, &handle) : 0;
                 if (r < 0)
@@ -606,6 +611,30 @@ static uint32_t members_read_cpu_quota(const Members *m) {
                         r = cgroup_open_below(root_fd, path, &fd);
         }
         return r < 0 ? 0 : cgroup_cpu_quota_read(fd);
+}
+
+/* What may wait for one process of an instance. */
+typedef struct Asked {
+        const Sysroot *sysroot;
+        const HostInstance *instance;
+        Members one;
+} Asked;
+
+static void ask_member(void *userdata) {
+        const Asked *asked = userdata;
+        const Members *m = &asked->one;
+        const HostInstance *o = asked->instance;
+        char *data_dir = o->data_dir, *cmdline, text[256];
+        StorageDevices storage;
+        size_t size;
+
+        (void)cmdline_read(m->list->handle, &cmdline, &size);
+        if (!data_dir && members_are_vouched_for(m, o->policy))
+                (void)members_read_data_dir(m, &data_dir);
+        if (data_dir)
+                (void)members_read_storage(m, data_dir, &storage);
+        (void)memory_policy_read(m->list->handle, text, sizeof(text));
+        (void)environment_read(m->list->handle, "GOMAXPROCS", text, sizeof(text));
 }
 
 static int instance_read_facts(const Sysroot *sysroot, const Topology *topology,
@@ -705,6 +734,20 @@ int host_instances_describe(const Sysroot *sysroot, const Topology *topology, Ho
 
         if (sysroot->live && huge_pools_load(sysroot, topology, &pools) < 0)
                 return -ENOMEM;
+        for (size_t i = 0; i < list->n_instances; i++) {
+                HostInstance *o = &list->instances[i];
+                const Members members = facts_members(&o->facts, sysroot);
+
+                for (size_t p = 0; p < members_n_asked(&members); p++) {
+                        Asked asked = { .sysroot = sysroot, .instance = o, .one = members };
+
+                        asked.one.list += p;
+                        asked.one.n = 1;
+                        if (!process_answers(members.list[p].handle, ask_member, &asked) &&
+                            pid_list_add(&list->silent, members.list[p].process.id.pid) < 0)
+                                return -ENOMEM;
+                }
+        }
         for (size_t i = 0; i < list->n_instances; i++) {
                 int r = instance_read_facts(sysroot, topology, &pools, &list->instances[i]);
 

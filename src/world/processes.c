@@ -1,8 +1,14 @@
 /* Identifies processes: by the target of /proc/PID/exe, never by the name that they set
  * themselves. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/limits-of-others.h"
@@ -211,6 +217,70 @@ int process_read_args(const ProcHandle *handle, Process *process) {
         free(process->args);
         process->args = args;
         return 0;
+}
+
+/* A busy process keeps the lock of its memory map for milliseconds. */
+enum { ANSWER_MSEC = 3000 };
+
+bool process_answers(ProcHandle *handle, void (*read)(void *userdata), void *userdata) {
+        _cleanup_close_ int in = -EBADF, out = -EBADF;
+        struct pollfd end = { 0 };
+        int fds[2], r;
+        pid_t pid;
+
+        if (!handle->live || handle->silent || pipe2(fds, O_CLOEXEC) < 0)
+                return !handle->silent;
+        in = fds[0];
+        out = fds[1];
+        pid = fork();
+        if (pid == 0) {
+                /* Who waits for the end of the output must not wait for this process. */
+                for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                        (void)close(fd);
+                read(userdata);
+                _exit(EXIT_SUCCESS);
+        }
+        closep(&out);
+        if (pid < 0)
+                return true;
+        end.fd = in;
+        do
+                r = poll(&end, 1, ANSWER_MSEC);
+        while (r < 0 && errno == EINTR);
+        handle->silent = r == 0;
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, handle->silent ? WNOHANG : 0);
+        return !handle->silent;
+}
+
+/* What process_complete() asks. */
+typedef struct Rest {
+        const Sysroot *sysroot;
+        const ProcHandle *handle;
+        Process *process;
+        bool args, mounts;
+        bool vforked;
+} Rest;
+
+static void rest_read(void *userdata) {
+        Rest *rest = userdata;
+
+        rest->vforked = process_is_vforked(rest->handle, rest->process) > 0;
+        if (rest->args && !rest->vforked)
+                (void)process_read_args(rest->handle, rest->process);
+        if (rest->mounts && !rest->vforked)
+                (void)process_check_mounts(rest->sysroot, rest->handle, rest->process);
+}
+
+int process_complete(const Sysroot *sysroot, ProcHandle *handle, Process *process, bool args,
+                     bool mounts) {
+        Rest rest = { sysroot, handle, process, args, mounts, false };
+
+        if ((process->forked_by > 0 || args || mounts) &&
+            !process_answers(handle, rest_read, &rest))
+                return -EHOSTDOWN;
+        rest_read(&rest);
+        return rest.vforked ? -ESRCH : 0;
 }
 
 void policy_users_look_up(PolicySet *set, const SourceFileList *files, const Sysroot *sysroot,

@@ -37,7 +37,8 @@ typedef struct Situation {
         int error;            /* 0, or -ENOMEM: a note is missing */
         /* The notes are, in this order, of the machine, of where the policies come from, of the
          * policies, and of the instances. */
-        size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
+        size_t first_note_of_source, note_of_silent, first_note_of_policies,
+                first_note_of_instances;
 
         ServerInstance *servers; /* by situation_load_servers(): how each is judged; owned */
 

@@ -20,6 +20,7 @@ typedef struct ProcHandle {
         uint64_t start_ticks;
         int dir_fd;            /* /proc/PID */
         bool live;             /* of this machine, not below a --sysroot */
+        bool silent;           /* see process_answers() */
         int pidfd;             /* -EBADF below a --sysroot, or without pidfd_open(2) */
         sd_event_source *exit; /* see proc_watch_exit(); NULL: not watched */
 } ProcHandle;
@@ -39,6 +40,10 @@ int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
 int proc_open_twice(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
 void proc_close(ProcHandle *handle);
 #define _cleanup_proc_ _cleanup_(proc_close)
+
+/* A file of /proc/PID for which the kernel takes the lock of the memory map. -EHOSTDOWN: it is
+ * known that this would wait. */
+int proc_open_memory_file(const ProcHandle *handle, const char *name);
 
 /* False once the process has ended, also while it waits as a zombie for its parent. Below a
  * --sysroot always true. */

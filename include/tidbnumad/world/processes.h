@@ -35,6 +35,18 @@ int process_read_args(const ProcHandle *handle, Process *process);
  * or negative errno: not known. */
 int process_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Process *process);
 
+/* Does what `read` asks of the process end within seconds? It is asked by a child process, which a
+ * process whose memory map or file system does not answer may keep for ever. False: it does not,
+ * and the handle says so from now on: what would wait as well fails with -EHOSTDOWN. For programs
+ * that have no workers. */
+bool process_answers(ProcHandle *handle, void (*read)(void *userdata), void *userdata);
+
+/* The functions above that may wait, by that: whether it is vforked, and what policies want to
+ * know. 0, also where its arguments or mounts are not known; -ESRCH: it is no process of its own
+ * yet; -EHOSTDOWN. */
+int process_complete(const Sysroot *sysroot, ProcHandle *handle, Process *process, bool args,
+                     bool mounts);
+
 /* Is its executable wanted? Reads only the link of the executable: a scan checks this first for
  * every process. Negative: the link cannot be read, see proc_exe_read(). */
 int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata);
