@@ -63,7 +63,10 @@ static const PolicyKey keys[] = {
             IN_SET(host.reserve.strict), .default_text = "false"),
 
         KEY("policies", LIST, NONE,
-            "The policies. A process belongs to the first policy that matches it."),
+            "The policies. A process belongs to the first policy that matches it. The processes of "
+            "one "
+            "service are one instance: it has the place of the policy that comes first among "
+            "theirs."),
         KEY("policies[].name", NAME, JUDGE,
             "The name in messages and metrics. A policy with the same name in a later file "
             "replaces the earlier policy completely.",

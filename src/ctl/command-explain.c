@@ -107,8 +107,8 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                         text_append_names(text,
                                           "The daemon has it in an instance of the policy %s: the "
                                           "processes of a service are one instance, of the policy "
-                                          "that matched first, and changed files count after "
-                                          "tidbnumactl reload.\n",
+                                          "among theirs that comes first in the files, and changed "
+                                          "files count after tidbnumactl reload.\n",
                                           published->name);
         } else if (published)
                 text_append_names(text, "\nThe daemon reports that it belongs to the policy %s.\n",

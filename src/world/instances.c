@@ -550,6 +550,9 @@ int host_instances_add(HostInstances *list, const Policy *policy, Process *proce
                         return -ENOMEM;
         } else {
                 o = &list->instances[at];
+                /* As in the daemon: the one that comes first in the files. */
+                if (policy < o->facts.policy)
+                        o->facts.policy = policy;
         }
         return facts_add_member(&o->facts, process, handle);
 }

@@ -46,6 +46,40 @@ static int on_process_exit(_unused_ sd_event_source *source, int fd, _unused_ ui
         return 0;
 }
 
+/* A process of `policy` has joined. The processes of a service are one instance with one place: by
+ * the policy among theirs that comes first in the files, in whatever order they have started. One
+ * that has its max_instances takes no more. */
+static void instance_prefer_policy(Registry *registry, Instance *i, const Policy *policy,
+                                   const Process *process) {
+        const size_t index = (size_t)(policy - registry->host->policies.policies);
+        const Policy *other = i->policy;
+
+        if (policy == other)
+                return;
+        if (index < i->policy_index &&
+            instance_counts_of(&registry->counts, index, i->uid) < policy->max_instances &&
+            instance_counts_add(&registry->counts, index, i->uid) >= 0) {
+                instance_counts_join(&registry->counts, index, i->uid, i->n_members);
+                for (size_t k = 0; k < i->n_members; k++)
+                        instance_counts_leave(&registry->counts, i->policy_index, i->uid);
+                instance_counts_remove(&registry->counts, i->policy_index, i->uid);
+                i->policy = policy;
+                i->policy_index = index;
+                i->mixed = false;
+                instance_queue(i, WORK_POLICY);
+                host_queue(registry->host, HOST_WORK_PLAN);
+        }
+        if (!i->mixed)
+                journal_log(&registry->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
+                            "%s has processes of two policies, '%s' and '%s' (by process %d, %s): "
+                            "its place is by '%s'%s",
+                            i->name, other->name, policy->name, process->id.pid, process->exe,
+                            i->policy->name,
+                            index < i->policy_index ? ", as the other has its max_instances"
+                                                    : ", which comes first in the files");
+        i->mixed = true;
+}
+
 static int add_process(Registry *registry, const Policy *policy, Process *process,
                        ProcHandle *handle, const StartCpus *start) {
         const pid_t pid = process->id.pid;
@@ -85,15 +119,16 @@ static int add_process(Registry *registry, const Policy *policy, Process *proces
                 return r;
         }
         instance = registry_find_pid(registry, pid, &index);
+        instance_prefer_policy(registry, instance, policy, &instance->members[index].process);
         if (own)
                 *own = *start;
         instance->members[index].start = TAKE_PTR(own);
         describe_again(registry, instance, now);
-        if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
+        if (instance->policy->place.near == NEAR_STORAGE && !instance->data_dir)
                 (void)describe_storage(registry, instance);
         journal_log(&registry->host->journal, LOG_DEBUG, NULL,
                     "process %d (%s) belongs to %s of policy '%s'", pid,
-                    instance->members[index].process.exe, instance->name, policy->name);
+                    instance->members[index].process.exe, instance->name, instance->policy->name);
         return 0;
 }
 

@@ -264,12 +264,24 @@ int watch_start(Registry *registry) {
                                       on_scan, registry);
 }
 
+/* The policy that comes first in the files among those of its processes. NULL: none has one. */
+static const Policy *match_first(const PolicySet *policies, const Instance *i) {
+        const Policy *first = NULL;
+
+        for (size_t k = 0; k < i->n_members; k++) {
+                const Policy *p = match_process(policies, &i->members[k].process);
+
+                first = p && (!first || p < first) ? p : first;
+        }
+        return first;
+}
+
 int watch_rematch(Registry *registry) {
         const PolicySet *policies = &registry->host->policies;
 
         ignored_done(&registry->ignored); /* the new policies decide who is ignored */
         instance_counts_done(&registry->counts);
-        /* Each keeps the processes that still match the policy of its first one. */
+        /* Each keeps the processes of its policy; the scan finds the others. */
         for (size_t i = registry->n_instances; i > 0; i--) {
                 Instance *instance = registry->instances[i - 1];
                 const Policy *policy = NULL;
@@ -283,7 +295,7 @@ int watch_rematch(Registry *registry) {
                 if (unread && instance->policy)
                         policy = policy_set_find(policies, instance->policy->name);
                 if (!policy)
-                        policy = match_process(policies, &instance->members[0].process);
+                        policy = match_first(policies, instance);
                 if (policy &&
                     instance_counts_of(&registry->counts, (size_t)(policy - policies->policies),
                                        instance->uid) >= policy->max_instances)

@@ -79,10 +79,12 @@ WORLD_TEST(groups) {
                  "tidb-10:tidb:1");
         assert_int_equal(w->list.instances[0].members[0].process.id.pid, 20);
         assert_string_equal(w->list.instances[0].unit, "haproxy.service");
-        /* A service is one instance, by the policy of its oldest process. */
+        /* A service is one instance, by the policy that comes first in the files, whichever of its
+         * processes is the oldest. */
         service(w, 502, "/bin/helper", "tidb-9.service", "0-7");
+        service(w, 8, "/bin/helper", "tidb-10.service", "0-7");
         check(w, "haproxy:rest:2 pd-server:600:pd:1 pd-server:601:pd:1 tidb-9:tidb:2 "
-                 "tidb-10:tidb:1");
+                 "tidb-10:tidb:2");
 }
 
 WORLD_TEST(names_collide) {

@@ -150,3 +150,100 @@ TREE_TEST(max_instances_is_lowered) {
                          3);
         rooms_free_instances(&m);
 }
+
+/* Two programs of two policies in one service: its place is by the policy that comes first in the
+ * files, whatever came first, at each start and at each reload. */
+typedef struct TwoPolicies {
+        FakeTree tree;
+        Policy policies[2];
+        Rooms rooms;
+} TwoPolicies;
+
+static void two_policies_init(TwoPolicies *t) {
+        *t = (TwoPolicies){ .policies = { { .name = (char *)"first",
+                                            .match = { .exe = (char *)"server" },
+                                            .max_instances = 1 },
+                                          { .name = (char *)"second",
+                                            .match = { .exe = (char *)"helper" },
+                                            .max_instances = 1 } } };
+        fake_init(&t->tree);
+        rooms_init(&t->rooms);
+        t->rooms.host.sysroot = t->tree.sysroot;
+        t->rooms.host.policies.policies = t->policies;
+        t->rooms.host.policies.n_policies = ELEMENTSOF(t->policies);
+}
+
+static void two_policies_done(TwoPolicies *t) {
+        rooms_free_instances(&t->rooms);
+        fake_done(&t->tree);
+}
+
+#define TWO_POLICIES_TEST(test)                                                                    \
+        TEST_WITH(test, TwoPolicies, t, two_policies_init, two_policies_done)
+
+static void two_policies_exec(TwoPolicies *t, pid_t pid, const char *exe, const char *unit) {
+        fake_process(&t->tree, pid, 1, exe, fmt("/system.slice/%s", unit), "0-7");
+        assert_int_equal(identify_consider(&t->rooms.registry, pid), 0);
+}
+
+static void assert_one_of(const TwoPolicies *t, size_t of, size_t n_members) {
+        const Registry *registry = &t->rooms.registry;
+        const Instance *i = registry->instances[0];
+
+        assert_int_equal(registry->n_instances, 1);
+        assert_ptr_equal(i->policy, &t->policies[of]);
+        assert_int_equal(i->policy_index, of);
+        assert_int_equal(i->n_members, n_members);
+        for (size_t k = 0; k < 2; k++)
+                assert_int_equal(instance_counts_of(&registry->counts, k, i->uid), k == of);
+        for (size_t k = 0; k < registry->counts.n_counts; k++)
+                assert_int_equal(registry->counts.counts[k].n_processes,
+                                 registry->counts.counts[k].policy == of ? n_members : 0);
+}
+
+TWO_POLICIES_TEST(the_first_policy_comes_last) {
+        Instance *i;
+
+        two_policies_exec(t, 50, "/bin/helper", "x.service");
+        two_policies_exec(t, 51, "/bin/helper", "x.service");
+        assert_one_of(t, 1, 2);
+        i = t->rooms.registry.instances[0];
+        (void)instance_take(i, WORK_POLICY);
+        (void)host_take(&t->rooms.host, HOST_WORK_PLAN);
+        two_policies_exec(t, 60, "/bin/server", "x.service");
+        assert_one_of(t, 0, 3);
+        assert_true(instance_take(i, WORK_POLICY));
+        assert_true(host_take(&t->rooms.host, HOST_WORK_PLAN));
+        /* It is the same after a reload, which begins with the oldest process. */
+        assert_int_equal(watch_rematch(&t->rooms.registry), 0);
+        assert_one_of(t, 0, 3);
+}
+
+TWO_POLICIES_TEST(the_first_policy_comes_first) {
+        two_policies_exec(t, 60, "/bin/server", "x.service");
+        two_policies_exec(t, 50, "/bin/helper", "x.service");
+        assert_one_of(t, 0, 2);
+        (void)instance_take(t->rooms.registry.instances[0], WORK_POLICY);
+        two_policies_exec(t, 51, "/bin/helper", "x.service");
+        assert_false(instance_take(t->rooms.registry.instances[0], WORK_POLICY));
+        /* The other one stays until the next reload: a helper that comes and goes moves nothing. */
+        registry_remove_process(&t->rooms.registry, t->rooms.registry.instances[0], 2);
+        fake_link(&t->tree, "proc/60/exe", "/bin/other");
+        assert_one_of(t, 0, 2);
+        assert_int_equal(watch_rematch(&t->rooms.registry), 0);
+        assert_one_of(t, 1, 2);
+}
+
+/* A policy is not exceeded by what joins another one's instance. */
+TWO_POLICIES_TEST(the_first_policy_is_full) {
+        const Instance *i;
+
+        two_policies_exec(t, 40, "/bin/server", "a.service");
+        two_policies_exec(t, 50, "/bin/helper", "x.service");
+        two_policies_exec(t, 60, "/bin/server", "x.service");
+        assert_int_equal(t->rooms.registry.n_instances, 2);
+        i = t->rooms.registry.instances[1];
+        assert_string_equal(i->name, "x");
+        assert_ptr_equal(i->policy, &t->policies[1]);
+        assert_int_equal(i->n_members, 2);
+}

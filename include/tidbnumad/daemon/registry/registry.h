@@ -67,8 +67,8 @@ void scan_list_forget(ScanList *list, pid_t pid);
 /* The next scan reads all of them. */
 void scan_list_forget_all(ScanList *list);
 
-/* One instance: the processes of one unit that match one policy, and the state that each module
- * keeps of it. */
+/* One instance: the processes of one unit that match a policy, and the state that each module keeps
+ * of it. */
 
 #define INSTANCE_NEVER UINT64_MAX
 
@@ -340,6 +340,7 @@ typedef struct Instance {
         uint64_t describe_due_usec;
         bool describe_waits; /* for a worker's answer; `describe_due_usec` is when to ask again */
         size_t policy_index;
+        bool mixed;               /* it has processes of several policies, and that was logged */
         uid_t uid;                /* user of its first process, when it was found */
         uint64_t first_seen_usec; /* monotonic */
 
