@@ -438,17 +438,15 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
 
         if (r == -ENODEV || r == -ESRCH || r == -ENOMEM || r == -ETIME)
                 return r;
+        i->binding.guard.extra_pending = true;
+        i->binding.mems_drift.in_force = false; /* what the daemon itself changes is no drift */
         if (r == -EINPROGRESS) {
                 /* systemd would wait for the same lock in the kernel as the worker does. */
-                i->binding.guard.extra_pending = true;
-                i->binding.mems_drift.in_force = false;
                 i->binding.due_usec = now_usec + WRITE_AGAIN_USEC;
                 return 0;
         }
         /* systemd handles an earlier request before this one, so this value is the final one. */
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
-        i->binding.guard.extra_pending = true;
-        i->binding.mems_drift.in_force = false; /* the daemon itself is changing them */
         if (bind_carry_out(b, i, &step, now_usec))
                 i->binding.due_usec = now_usec;
         return 0;

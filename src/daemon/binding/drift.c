@@ -172,8 +172,7 @@ void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_us
                 i->binding.cpus_drift.in_force = false;
                 return;
         }
-        /* Nodes that the guard added are no drift. */
-        if (i->binding.mems_drift.in_force && id_set_is_empty(&i->binding.guard.extra))
+        if (i->binding.mems_drift.in_force)
                 drift_repair(b, i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
         i->binding.mems_drift.in_force = false;
 }
