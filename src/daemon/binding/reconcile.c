@@ -509,7 +509,8 @@ static void instance_begin(Binder *b, Instance *i, uint64_t now_usec) {
         if (undo_release_note_asked(b->undo, i)) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
-                p.reason = undo_release_explain(b->undo);
+                scope_follow(b->registry, i); /* it may have been sent home */
+                p.reason = undo_release_explain(b->undo, i);
         }
         i->binding.own_refuses = undo_apply_admin_limits(b->undo, i, &p);
         undo_release_check(b->undo, i);

@@ -281,13 +281,19 @@ bool undo_release_is_asked(const Host *host, const char *name, const char *unit)
         return requests_release(&host->requests, name, unit);
 }
 
-const char *undo_release_explain(const Undoing *undo) {
+const char *undo_release_explain(const Undoing *undo, const Instance *i) {
         if (!undo_is_open(undo))
                 return "released on request, but its original binding cannot be restored, because "
                        "the undo records cannot be read; see the journal";
-        return host_obeys(undo->host)
-                       ? "released on request; original binding restored, monitoring only"
-                       : "released on request; a dry run restores nothing";
+        if (!host_obeys(undo->host))
+                return "released on request; a dry run restores nothing";
+        /* systemd ends a scope with its last process, and makes none again. */
+        return !i->undo.record && scope_of(i)
+                       ? "released on request; its CPUs and memory nodes are restored, but it "
+                         "stays "
+                         "in a scope of tidbnumad, as its original one ended when it became empty; "
+                         "monitoring only"
+                       : "released on request; original binding restored, monitoring only";
 }
 
 bool undo_release_note_asked(const Undoing *undo, Instance *i) {

@@ -286,3 +286,21 @@ HOST_TEST(the_record_comes_first) {
         assert_false(carry_out(h, 1, 1));
         assert_int_equal(backend.n_starts, 3);
 }
+
+/* A scope that became empty has ended: what cannot be given back is said. */
+HOST_TEST(what_a_release_leaves) {
+        UndoRecord *r = scoped_record(h, 50);
+
+        assert_int_equal(mkdirat(h->tree.fd, "undo", 0700), 0);
+        h->m.undo.records.dir_fd = openat(h->tree.fd, "undo", O_RDONLY | O_DIRECTORY);
+        h->m.host.sysroot.live = true;
+        add(h, 50, SCOPE, NAME);
+        assert_ptr_equal(h->instance->undo.record, r); /* it is still to be sent home */
+        assert_non_null(strstr(undo_release_explain(&h->m.undo, h->instance), "restored,"));
+        undo_forget(&h->m.undo.records, r);
+        h->instance->undo.record = NULL;
+        assert_non_null(strstr(undo_release_explain(&h->m.undo, h->instance), "it stays"));
+        fake_process(&h->tree, 50, 1, "/srv/tidb-server", HOME, "0-7");
+        scope_follow(&h->m.registry, h->instance);
+        assert_non_null(strstr(undo_release_explain(&h->m.undo, h->instance), "restored,"));
+}

@@ -19,7 +19,7 @@ TEST(opens_late, .setup_func = setup, .teardown_func = teardown) {
         fake_write(&world.folder, "undo", "no folder");
         life_begin(&l);
         assert_false(undo_is_open(&l.m.undo));
-        assert_non_null(strstr(undo_release_explain(&l.m.undo), "cannot be restored"));
+        assert_non_null(strstr(undo_release_explain(&l.m.undo, l.instance), "cannot be restored"));
         assert_null(l.instance->undo.record);
         assert_false(undo_start_late(&l.m.undo));
         l.instance->binding.placement.cpus = cpu_set("3");
@@ -31,7 +31,8 @@ TEST(opens_late, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(renameat(dir, "elsewhere", dir, "undo"), 0);
         assert_true(undo_start_late(&l.m.undo));
         assert_true(undo_is_open(&l.m.undo));
-        assert_non_null(strstr(undo_release_explain(&l.m.undo), "original binding restored"));
+        assert_non_null(
+                strstr(undo_release_explain(&l.m.undo, l.instance), "original binding restored"));
         assert_non_null(l.instance->undo.record);
         assert_false(undo_start_late(&l.m.undo));
         bind(&l, "3", "1");

@@ -161,7 +161,7 @@ bool undo_release_is_asked(const Host *host, const char *name, const char *unit)
 bool undo_release_note_asked(const Undoing *undo, Instance *instance);
 
 /* What has become of an instance whose release was requested, in words for its status. */
-const char *undo_release_explain(const Undoing *undo);
+const char *undo_release_explain(const Undoing *undo, const Instance *instance);
 
 /* To be called when the daemon stops. True: by enforcement.on_stop everything is released first:
  * the loop goes on until HOST_WORK_EXIT is set and undo_release_is_stopping() is false. */
