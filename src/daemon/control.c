@@ -1,6 +1,7 @@
 /* The control socket: connections, calls that wait for their effect, and what each method does.
  * ctl/command-control.c is the other side. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -79,6 +80,7 @@ struct Control {
         size_t n;
         uint64_t free_usec; /* when the next call may begin */
         bool refuses;       /* no connection can be taken for now */
+        int spare_fd;       /* see keep_spare(); negative: it was given up */
         Connection *trial;  /* who makes a trial; NULL: nobody */
 };
 
@@ -307,8 +309,12 @@ static void reload(Control *c, Call *call, ControlAnswer *answer) {
         const Host *h = &c->m->host;
 
         (void)call;
-        if (manager_reload(c->m) < 0)
-                answer->result = -ENOMEM;
+        const int r = manager_reload(c->m);
+
+        if (r == -ENOMEM)
+                answer->result = r;
+        if (h->policy_load_success && r < 0)
+                answer_refuse(answer, CONTROL_ERROR_REFUSED, "the reload failed: %s", strerror(-r));
         if (h->policy_load_success)
                 return;
         answer_refuse(answer, CONTROL_ERROR_REFUSED, "the policies are refused, and %s:\n",
@@ -949,12 +955,22 @@ static int on_control_message(sd_bus_message *message, void *userdata,
         return connection->ended;
 }
 
+/* The operator is answered also when the daemon has no descriptor left, if only with that. */
+static void keep_spare(Control *c) {
+        if (c->spare_fd < 0)
+                c->spare_fd = fcntl(c->m->host.runtime_fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static int add_connection(Control *c) {
         _cleanup_(control_closep) sd_bus *bus = NULL;
         Connection *connection;
         size_t oldest = CONNECTIONS_MAX;
         int r = control_accept(c->fd, c->m->host.event, &bus);
 
+        if ((r == -EMFILE || r == -ENFILE) && c->spare_fd >= 0) {
+                closep(&c->spare_fd);
+                r = control_accept(c->fd, c->m->host.event, &bus);
+        }
         if (r < 0)
                 return r;
         for (size_t i = 0; i < c->n; i++)
@@ -1034,6 +1050,7 @@ static int on_control_timer(_unused_ sd_event_source *source, _unused_ uint64_t 
                 } else if (due_usec < next_usec)
                         next_usec = due_usec;
         }
+        keep_spare(c);
         (void)host_take(&c->m->host, HOST_WORK_NONE); /* a call may have begun */
         return next_usec == INSTANCE_NEVER ? 0 : event_source_arm(c->timer, next_usec);
 }
@@ -1084,7 +1101,8 @@ int control_start(Manager *m, Control **ret) {
         c = calloc(1, sizeof(*c));
         if (!c)
                 return -ENOMEM;
-        *c = (Control){ .m = m, .fd = -EBADF };
+        *c = (Control){ .m = m, .fd = -EBADF, .spare_fd = -EBADF };
+        keep_spare(c);
         r = event_source_add_off(m->host.event, &c->timer, 1000, on_control_timer, c);
         if (r >= 0)
                 r = sd_event_add_exit(m->host.event, &c->exit, on_loop_exit, c);
@@ -1109,6 +1127,7 @@ Control *control_free(Control *c) {
         event_source_drop(c->timer);
         event_source_drop(c->exit);
         closep(&c->fd);
+        closep(&c->spare_fd);
         free(c);
         return NULL;
 }

@@ -96,8 +96,12 @@ int host_open(Host *h, const Args *args) {
                 return host_cannot_read(h, r, "Cannot open the runtime folder", path,
                                         "Run as root, or choose another with --runtime-dir");
         r = sd_event_default(&h->event);
-        if (r < 0)
+        if (r < 0) {
+                journal_log(&h->journal, LOG_ERR, NULL, "The event loop cannot be made: %s%s",
+                            strerror(-r),
+                            r == -EMFILE ? ". Raise LimitNOFILE= of the unit, or ulimit -n" : "");
                 return r;
+        }
         notify_init(&h->notifier, h->event);
         backend_init(&h->backend, &h->sysroot, h->event);
         h->backend.all_cpus = topology_cpus(&h->topology);
