@@ -368,6 +368,23 @@ static int read_root(Reader *r, const YamlNode *root) {
         return 0;
 }
 
+/* What an earlier plan has left below a host is replaced: it would go on to speak of that plan. */
+static void find_notes(const SourceFile *file, TiupTopology *topology) {
+        SourceLine line = { 0 };
+
+        for (uint32_t number = 1; source_line_next(file, &line); number++) {
+                const char *note = line.start + strspn(line.start, " ");
+
+                if (strncmp(note, TIUP_NOTE, strlen(TIUP_NOTE)) != 0)
+                        continue;
+                for (size_t i = 0; i < topology->n_servers; i++)
+                        if (topology->servers[i].host_at.line + 1 == number)
+                                topology->servers[i].note_at =
+                                        (SourceSpan){ number, (uint32_t)(note - line.start) + 1,
+                                                      (uint32_t)(line.end - note) };
+        }
+}
+
 int tiup_parse(const SourceFile *file, TiupTopology *ret, Diagnostics *errors) {
         _cleanup_tiup_topology_ TiupTopology topology = { 0 };
         _cleanup_yaml_node_ YamlNode root = { 0 };
@@ -376,6 +393,7 @@ int tiup_parse(const SourceFile *file, TiupTopology *ret, Diagnostics *errors) {
 
         if (r >= 0)
                 r = read_root(&reader, &root);
+        find_notes(file, &topology);
         if (r >= 0 && errors->error < 0)
                 r = -ENOMEM;
         if (r >= 0 && errors->n_messages > 0)

@@ -693,7 +693,10 @@ static int fill_numa(const TiupServer *server, const AdviceSubject *subject, boo
 int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index, bool afresh,
               SourceEditList *edits, TiupFilled *ret) {
         const AdviceSubject *subject = &report->subjects[index];
-        const SourceSpan below = { server->host_at.line, SOURCE_EDIT_LINE_END, 0 };
+        const bool again = server->note_at.line > 0;
+        const SourceSpan below =
+                again ? server->note_at
+                      : (SourceSpan){ server->host_at.line, SOURCE_EDIT_LINE_END, 0 };
         const bool binds = !report->daemon_binds && subject->memory == MEMORY_BIND &&
                            product_info(server->product)->tiup.has_numa_node;
         /* Before the first key of a `config` that is there, or each on a line of its own below one
@@ -726,8 +729,9 @@ int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index
         }
         if (!server->in_lines || subject->unplaced[0] != '\0')
                 return 0;
-        append_line(&text, server->at.column);
-        text_append(&text, "# tidbnumad: ");
+        if (!again)
+                append_line(&text, server->at.column);
+        text_append(&text, TIUP_NOTE);
         plan_words_nodes(&subject->nodes, &text);
         text_appendf(&text, ", %u CPUs", subject->n_cpus);
         if (subject->memory_bytes > 0) {

@@ -106,6 +106,9 @@ bool unit_is_named(const char *unit, const char *word);
 /* A topology file of TiUP: the servers of a cluster, and where in the file each of them is. Plain
  * data; config/tiup.h parses it, publish/advice.h fills it in. */
 
+/* How a comment begins that is filled in below the host. */
+#define TIUP_NOTE "# tidbnumad: "
+
 typedef struct TiupServer {
         Product product;
         char *host;            /* owned, as the other strings */
@@ -123,6 +126,7 @@ typedef struct TiupServer {
         size_t n_settings, settings_allocated;
         SourceSpan at;        /* its first key */
         SourceSpan host_at;   /* the value of `host` */
+        SourceSpan note_at;   /* the comment of an earlier plan below it; line 0: it has none */
         SourceSpan numa_at;   /* the value of its own `numa_node`, which may be empty; line 0: it
                                * has none */
         SourceSpan cores_at;  /* likewise, `numa_cores` */
