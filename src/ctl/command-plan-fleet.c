@@ -192,32 +192,32 @@ static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
 static int open_description(const char *path, Machine *machine, Error *error) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
-        _cleanup_free_ char *description = NULL, *where = NULL;
+        _cleanup_free_ char *where = NULL;
+        _cleanup_text_ Text description = { 0 };
         int r = policies_read_file(path, &files, &errors);
-        const char *start = "", *end = start;
         SourceLine at = { 0 };
-        unsigned n_lines = 0, line = 1;
+        unsigned line = 1;
 
         if (r < 0)
                 return policies_print(&errors) < 0 ? -ENOMEM : r;
-        /* The first line that is no comment. */
-        while (start == end && source_line_next(&files.files[0], &at)) {
+        /* All lines but comments; an error names the first of them. */
+        for (unsigned n = 1; source_line_next(&files.files[0], &at); n++) {
                 const char *p = at.start;
 
-                n_lines++;
                 while (p < at.end && isspace((unsigned char)*p))
                         p++;
                 if (p == at.end || *p == '#')
                         continue;
-                start = p;
-                end = at.end;
-                line = n_lines;
+                if (description.length > 0)
+                        text_append(&description, " ");
+                else
+                        line = n;
+                text_append_bytes(&description, p, (size_t)(at.end - p));
         }
-        description = strndup(start, (size_t)(end - start));
         where = text_new("%s:%u:", path, line);
-        if (!description || !where)
+        if (description.error < 0 || !where)
                 return -ENOMEM;
-        r = machine_open_description(description, where, machine, error);
+        r = machine_open_description(text_string(&description), where, machine, error);
         machine->source = (TopologySource){ 0 }; /* the description ends here */
         return r;
 }
