@@ -272,11 +272,12 @@ static void tell_notes(const Control *c, const Call *call, ControlAnswer *answer
                            h->args->runtime_dir,
                            call->unkept == -ENOSPC ? ", whose file system is full" : "");
         if (!h->policy_load_success && h->policy_errors.n_messages > 0)
-                answer_add(
-                        answer,
-                        "note: the policy files have errors, so the daemon keeps the policies in "
-                        "force. 'tidbnumactl validate' shows them; the first: %s",
-                        h->policy_errors.messages[0]);
+                answer_add(answer,
+                           "note: the policy files have errors, %s. 'tidbnumactl validate' shows "
+                           "them; the first: %s",
+                           h->policies_known ? "so the daemon keeps the policies in force"
+                                             : "and no policy is in force",
+                           h->policy_errors.messages[0]);
 }
 
 static void tell_instances(const Control *c, const Call *call, ControlAnswer *answer) {
