@@ -259,7 +259,7 @@ static int report_ended(const Trial *t, const char *name) {
 
 /* Takes a reading of all instances and CPUs; each but the first of a half gives a sample of each
  * measure. An unreachable port is no error, and `why` of its source has what is wrong with it.
- * -ESRCH: an instance has ended or was started again, which was said. */
+ * -ESRCH: an instance has ended, was started again or is in no policy any more, which was said. */
 static int read_all(Trial *t, bool first, TrialHalf half) {
         const double ticks = (double)sysconf(_SC_CLK_TCK);
         CpuTimes times[CPU_SET_MAX];
@@ -290,6 +290,8 @@ static int read_all(Trial *t, bool first, TrialHalf half) {
                 source->now = (TrialReading){ .seconds = (double)clock_monotonic_usec() / 1e6,
                                               .count.name = source->count,
                                               .duration.name = source->duration };
+                if (!published && proc_is_alive(o->members[0].handle))
+                        return error_set(t->error, -ESRCH, "no policy takes %s any more", name);
                 if (!published || published->pid != o->members[0].process.id.pid)
                         return report_ended(t, name);
                 for (size_t k = 0; k < o->n_members; k++) {
@@ -464,6 +466,17 @@ static int trial_print_text(const Trial *t) {
                                      s->why.sentence ? s->why.sentence : "it had too few queries");
                 }
         }
+        for (size_t i = 0; i < t->names.n_words; i++) {
+                const InstanceInfo *p = status_file_find(&t->status, t->names.words[i]);
+
+                if (!p || p->state == INSTANCE_BOUND)
+                        continue;
+                text_append_printable(&text, p->name);
+                text_appendf(&text, " was not bound as its policy wants (%s): ",
+                             instance_state_to_string(p->state));
+                text_append_printable(&text, p->reason);
+                text_append(&text, "\n");
+        }
         text_appendf(&text, "%s\n", t->judgement.sentence.data);
         for (size_t i = 0; i < t->outcome.n_words; i++)
                 text_appendf(&text, "%s\n", t->outcome.words[i]);
@@ -495,8 +508,13 @@ static int trial_print_json(const Trial *t, bool reverted) {
                 json_put_count(&json, "seed", SEED);
                 JSON_ARRAY(&json, "instances", i, t->names.n_words)
                         JSON_OBJECT(&json, NULL) {
+                                const InstanceInfo *p =
+                                        status_file_find(&t->status, t->names.words[i]);
 
                                 json_put_string(&json, "name", t->names.words[i]);
+                                json_put_string(&json, "state",
+                                                p ? instance_state_to_string(p->state) : NULL);
+                                json_put_string(&json, "state_reason", p ? p->reason : NULL);
                                 json_put_bool(&json, "judged", t->all[i].judged);
                                 json_put_bool(&json, "load_changed", t->all[i].load_changed);
                                 json_put_count(&json, "missed_samples", t->sources[i].n_missed);
