@@ -23,6 +23,9 @@ static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
 /* --- noticing --- */
 
 static void drift_look(const Binder *b, Instance *i, uint64_t now_usec) {
+        /* What may not be repaired is read all the same: a release is to give it back. */
+        if (i->binding.means.method == METHOD_UNIT && i->undo.record && !binding_may_change(b, i))
+                undo_admin_read(b->undo, i->undo.record);
         /* After the last repair: one more look, which finds the conflict, and then none until the
          * minute is over. */
         if (i->binding.step.code != REASON_CONTESTED ||

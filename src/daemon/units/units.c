@@ -204,6 +204,7 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
                 for (size_t i = 0; i < units->n_units; i++)
                         (void)unit_watch(units->units[i]);
                 unit_list_reconcile_all(units);
+                undo_admin_read_all(units->undo); /* set while nobody listened */
                 break;
         case BUS_EVENT_LOST:
                 units_try_later(units);

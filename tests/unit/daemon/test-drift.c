@@ -187,6 +187,17 @@ BOUND_TEST(events_are_lost) {
         assert_true(is_repaired(d));
 }
 
+/* It may be the admin's, for ever: a release is to give that back. */
+BOUND_TEST(read_where_it_is_not_repaired) {
+        const size_t n = world.n_requests;
+
+        d->rooms.host.policies.mode = ENFORCEMENT_OBSERVE;
+        write_by_others("0-7", "1");
+        assert_false(is_repaired(d));
+        assert_true(world.n_requests > n);
+        assert_ptr_not_equal(world.requests[n].on_read, NULL);
+}
+
 /* A unit is bound as a whole: a process that is new in it does not excuse who has changed it. */
 BOUND_TEST(drift_beside_a_new_process) {
         Process process = { .id = { .pid = pid + 1 }, .exe = strdup("/srv/a") };

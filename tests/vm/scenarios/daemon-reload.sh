@@ -89,6 +89,24 @@ ok 'a release gives back what the admin has set, before the binding or after it'
 systemctl daemon-reload
 is "$(systemctl show -P AllowedCPUs tidb-4001.service)" 2-6 'and it stays at the next daemon-reload'
 
+# What is set while nobody listens, or while nothing may be repaired.
+systemctl stop tidbnumad
+systemctl set-property tidb-4002.service AllowedCPUs=3-6
+systemctl start tidbnumad
+wait_until 60 'what was set while the daemon did not run is known' said '/50-AllowedCPUs.conf sets AllowedCPUs=3-6'
+wait_until 120 'and it is bound within that' home tidb-4002
+tidbnumactl pause
+systemctl set-property tidb-4002.service AllowedCPUs=2-6
+wait_until 60 'what is set during a pause is known' said 'tidb-4002.service.d/50-AllowedCPUs.conf sets AllowedCPUs=2-6'
+tidbnumactl resume
+tidbnumactl release tidb-4002
+wait_until 60 'and a release gives it back' home tidb-4002 2-6 0-7
+ok 'what the admin sets while nobody listens, or during a pause, is known, and given back'
+systemctl revert tidb-4002.service
+systemctl daemon-reload
+tidbnumactl release --undo tidb-4002
+wait_until 120 'without that limit it is bound again' home tidb-4002
+
 # Somebody who insists is one all the same.
 insist() {
         systemctl set-property --runtime tidb-4002.service AllowedCPUs=0-1
