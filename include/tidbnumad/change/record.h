@@ -154,6 +154,7 @@ typedef struct UndoRecord {
 
         /* Not written down. */
         bool releasing;  /* it is being restored: nothing else may change the instance */
+        bool restoring;  /* the first value of that may have been written */
         bool busy;       /* a write of the unit's properties is under way */
         bool read_again; /* what unit files set besides is to be read */
         bool read_late;  /* the same, as soon as a worker has answered */

@@ -343,7 +343,7 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         bool changed;
         int r;
 
-        if (record->releasing || !record->cpus.noted || strcmp(unit->load_state, "loaded") != 0 ||
+        if (record->restoring || !record->cpus.noted || strcmp(unit->load_state, "loaded") != 0 ||
             unit->n_drop_ins >= FILES_MAX)
                 return;
         /* In the order in which systemd reads them. */
@@ -414,6 +414,11 @@ void undo_admin_read_all(Undoing *undo) {
         for (size_t i = 0; i < undo->records.n_records; i++)
                 admin_want_read(undo->records.records[i]);
         admin_read_next(undo);
+}
+
+bool undo_admin_is_reading(const Undoing *undo, const UndoRecord *record) {
+        return record->read_again ||
+               (undo->admin_call && record == undo_of_unit(undo, undo->admin_unit));
 }
 
 void undo_admin_read_late(Undoing *undo) {

@@ -181,11 +181,14 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
         Backend *backend = &undo->host->backend;
         const char *shortfall;
 
-        /* A write of another kind to the same unit or process is under way. */
-        if (record->busy || release_awaits_late_write(r)) {
+        /* A write of another kind to the same unit or process is under way, or what the admin has
+         * just set is being read. */
+        if (record->busy || release_awaits_late_write(r) ||
+            (!record->restoring && undo_admin_is_reading(undo, record))) {
                 r->retry.due_usec = now_usec + SHOW_POLL_USEC;
                 return;
         }
+        record->restoring = true;
         r->retry.due_usec = INSTANCE_NEVER;
         r->call = (BackendCall){ .reply = on_reply, .userdata = r };
         for (; r->part < ELEMENTSOF(ORDER); r->part++) {

@@ -166,13 +166,24 @@ WORLD_TEST(what_is_not_known_changes_nothing) {
         systemd.drop_in = NULL;
         assert_false(read_again(w, NULL));
         assert_id_view(undo_property_before(&w->record->cpus), "2");
-        w->record->releasing = true;
+        w->record->restoring = true;
         systemd.drop_in = "[Service]\nAllowedCPUs=3\n";
         assert_false(read_again(w, NULL));
         undo_admin_read_all(&w->rooms.undo);
         systemd.reply(-ENOTCONN, NULL, systemd.userdata);
         assert_false(instance_take(w->instance, WORK_ADMIN));
         assert_id_view(undo_property_before(&w->record->cpus), "2");
+}
+
+/* `systemctl set-property`, and at once `tidbnumactl release`. */
+WORLD_TEST(a_release_waits_for_what_is_read) {
+        systemd.drop_in = "[Service]\nAllowedCPUs=3\n";
+        w->rooms.host.stopping = true;
+        undo_admin_read(&w->rooms.undo, w->record);
+        undo_release_begin(&w->rooms.undo, w->record, "it is tested");
+        undo_release_at_due(&w->rooms.undo, UINT64_MAX / 2);
+        assert_true(answer(w, "sets AllowedCPUs=3"));
+        assert_id_view(undo_property_before(&w->record->cpus), "3");
 }
 
 /* What a busy host's worker reads late is not lost until the next daemon-reload. */

@@ -182,6 +182,9 @@ void undo_admin_read(Undoing *undo, UndoRecord *record);
 /* Of all. */
 void undo_admin_read_all(Undoing *undo);
 
+/* What is set in the unit files of the record is not known yet. */
+bool undo_admin_is_reading(const Undoing *undo, const UndoRecord *record);
+
 /* Of the records for which a worker was late with a file. To be called when a worker answers. */
 void undo_admin_read_late(Undoing *undo);
 
