@@ -273,8 +273,11 @@ static void unit_note_state(Unit *u, const char *active_state) {
                 u->active_since_usec = 0;
         else if (u->active_since_usec == 0)
                 u->active_since_usec = clock_monotonic_usec();
-        if (!u->idle && !u->place.released)
-                u->state = "running";
+        if (u->idle || u->place.released)
+                return;
+        if (strcmp(u->state, "failed") == 0) /* it is too late for what could not be set */
+                unit_set_report(u, "running", "", REASON_NONE);
+        u->state = "running"; /* its reason is why it was not prepared */
 }
 
 static void on_read(int error, const BusUnit *read, void *userdata) {

@@ -189,6 +189,19 @@ WORLD_TEST(write_fails) {
         assert_string_equal(w->unit->state, "prepared");
 }
 
+/* Whoever could not be prepared for a start has nothing to prepare once it runs. */
+WORLD_TEST(write_fails_and_it_runs) {
+        read_it(w);
+        place(w, "2-3", 0);
+        unit_decide(w->unit);
+        systemd.reply(&(Error){ -ETIMEDOUT, "late" }, systemd.userdata);
+        assert_int_equal(w->unit->code, REASON_NO_ANSWER);
+        unit_set_state(w->unit, "active");
+        assert_string_equal(w->unit->state, "running");
+        assert_string_equal(w->unit->reason, "");
+        assert_int_equal(w->unit->code, REASON_NONE);
+}
+
 /* --- it runs, and is not what its policy is about --- */
 
 static bool is_released_after(World *w, uint64_t usec) {
