@@ -260,7 +260,9 @@ def take_over(work):
     for kind in "bound", "unbound", "by-hand", "healthy":
         root = os.path.join(work, kind)
         mount_empty(root, "-o", "mode=755")
-        Machine(os.path.join(HERE, "plans/epyc8/machine.json")).build(root)
+        machine = Machine(os.path.join(HERE, "plans/epyc8/machine.json"))
+        machine.spec["cards"]["eth0"]["queues"] = 16
+        machine.build(root)
         lay_out(root, kind)
         os.symlink("/run/kernel/self", os.path.join(root, "proc/self"))
         for i in range(len(SERVERS)):  # which a user may not see of others' processes: the kernel decides
