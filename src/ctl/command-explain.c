@@ -237,7 +237,7 @@ static int find_subject(const Situation *s, Found *ret, Error *error) {
                 suggest(&similar, s->report.instances[i].in->name);
         denied |= !similar.nearest && s->instances.n_denied > 0 && geteuid() != 0;
         if (denied)
-                text_append(&text, " that you may see; run it as root");
+                text_appendf(&text, " that you may see; %s", output_may_read());
         else if (similar.nearest)
                 text_append_names(&text, ", did you mean '%s'?", similar.nearest);
         else {

@@ -122,9 +122,8 @@ static int report_on(const Args *args, const Topology *topology, const char *nam
                                          "the memory map of process %d does not answer: %s",
                                          process->pid, reason_to_remedy(REASON_MEMORY_SILENT));
                 if (r == -EPERM || r == -EACCES)
-                        return error_set(error, r,
-                                         "process %d belongs to another user; run it as root",
-                                         process->pid);
+                        return error_set(error, r, "process %d belongs to another user; %s",
+                                         process->pid, output_may_read());
                 if (r == -ESRCH || r == -ESTALE)
                         return error_set(error, r, "process %d has ended", process->pid);
                 if (r < 0)

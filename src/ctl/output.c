@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/output.h"
@@ -164,4 +165,9 @@ void output_error(Error *error) {
 
 int output_json(const Text *text) {
         return text->error < 0 ? text->error : stdout_write(text->data, text->length);
+}
+
+const char *output_may_read(void) {
+        return geteuid() == 0 ? "root needs CAP_SYS_PTRACE for it, which it lacks here"
+                              : "run it as root";
 }

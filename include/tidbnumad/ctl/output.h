@@ -35,3 +35,6 @@ void output_line(FILE *stream, const char *format, ...) _printf_(2, 3);
 
 /* Prints its sentence, if it has one and there is memory, and empties it. */
 void output_error(Error *error);
+
+/* What helps this user, who may not read a process. */
+const char *output_may_read(void);
