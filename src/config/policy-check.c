@@ -578,7 +578,8 @@ void policy_check_matched(const PolicySet *set, PolicyIsMatched is_matched, void
                 const SourceFile *file = files ? source_file_find(files, policy->file) : NULL;
 
                 file = file ? file : &nothing;
-                if (policy->built_in)
+                /* Whose user is unknown has a warning of its own, by policy_users_look_up(). */
+                if (policy->built_in || (policy->match.user && !policy->match.uid_known))
                         continue;
                 if (!is_matched(policy, NULL, userdata)) {
                         diagnostics_add_at(

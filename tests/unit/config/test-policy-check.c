@@ -230,7 +230,8 @@ TEST(entries_matched) {
 
 TEST(matched) {
         _cleanup_load_ Load load = load_two(V "policies: [{name: a, match: {unit: a.scope}}, "
-                                              "{name: b, match: {unit: b.scope}}]\n",
+                                              "{name: b, match: {unit: b.scope}}, "
+                                              "{name: u, match: {exe: u, user: nobody-here}}]\n",
                                             V "policies:\n- name: c\n  match: {unit: c.scope}\n");
         _cleanup_diagnostics_ Diagnostics warnings = { 0 }, bare = { 0 };
         _cleanup_load_ Load empty = load_text(V);
