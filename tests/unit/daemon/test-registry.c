@@ -175,6 +175,8 @@ static void two_policies_init(TwoPolicies *t) {
 
 static void two_policies_done(TwoPolicies *t) {
         rooms_free_instances(&t->rooms);
+        ignored_done(&t->rooms.registry.ignored);
+        undo_done(&t->rooms.undo.records);
         fake_done(&t->tree);
 }
 
@@ -246,4 +248,22 @@ TWO_POLICIES_TEST(the_first_policy_is_full) {
         assert_string_equal(i->name, "x");
         assert_ptr_equal(i->policy, &t->policies[1]);
         assert_int_equal(i->n_members, 2);
+}
+
+/* A unit that was restarted as another user's: what it has of ours is given back at once, and not
+ * by the next scan. */
+TWO_POLICIES_TEST(what_a_stranger_has_of_ours) {
+        UndoRecord *record;
+
+        t->policies[0].match.user = (char *)"tidb";
+        t->policies[0].match.uid = 7;
+        t->policies[0].match.uid_known = true;
+        two_policies_exec(t, 60, "/bin/server", "x.service");
+        assert_int_equal(t->rooms.registry.n_instances, 0);
+        assert_int_equal(t->rooms.registry.ignored.n_processes, 1);
+        assert_false(host_take(&t->rooms.host, HOST_WORK_ROUND));
+        assert_int_equal(undo_get(&t->rooms.undo.records, "y", "y.service", NULL, &record), 0);
+        two_policies_exec(t, 61, "/bin/server", "y.service");
+        assert_int_equal(t->rooms.registry.ignored.n_processes, 2);
+        assert_true(host_take(&t->rooms.host, HOST_WORK_ROUND));
 }
