@@ -70,6 +70,8 @@ typedef struct Connection {
         bool ended;
 } Connection;
 
+enum { SPARES = 4 };
+
 struct Control {
         Manager *m;
         int fd;      /* -EBADF: it could not be made */
@@ -78,10 +80,10 @@ struct Control {
         sd_event_source *source, *timer, *exit;
         Connection *connections[CONNECTIONS_MAX];
         size_t n;
-        uint64_t free_usec; /* when the next call may begin */
-        bool refuses;       /* no connection can be taken for now */
-        int spare_fd;       /* see keep_spare(); negative: it was given up */
-        Connection *trial;  /* who makes a trial; NULL: nobody */
+        uint64_t free_usec;    /* when the next call may begin */
+        bool refuses;          /* no connection can be taken for now */
+        int spare_fds[SPARES]; /* see keep_spares(); negative: it was given up */
+        Connection *trial;     /* who makes a trial; NULL: nobody */
 };
 
 /* What is answered: lines, or an error. */
@@ -956,22 +958,31 @@ static int on_control_message(sd_bus_message *message, void *userdata,
         return connection->ended;
 }
 
-/* The operator is answered also when the daemon has no descriptor left, if only with that. */
-static void keep_spare(Control *c) {
-        if (c->spare_fd < 0)
-                c->spare_fd = fcntl(c->m->host.runtime_fd, F_DUPFD_CLOEXEC, 0);
+/* The operator is answered also when the daemon has no descriptor left, if only with that. When a
+ * connection ends, what else waits for a descriptor may be quicker: so there are several. */
+static void keep_spares(Control *c) {
+        for (size_t i = 0; i < SPARES; i++)
+                if (c->spare_fds[i] < 0)
+                        c->spare_fds[i] = fcntl(c->m->host.runtime_fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static int take_connection(Control *c, sd_bus **ret) {
+        int r = control_accept(c->fd, c->m->host.event, ret);
+
+        for (size_t i = 0; i < SPARES && (r == -EMFILE || r == -ENFILE); i++)
+                if (c->spare_fds[i] >= 0) {
+                        closep(&c->spare_fds[i]);
+                        r = control_accept(c->fd, c->m->host.event, ret);
+                }
+        return r;
 }
 
 static int add_connection(Control *c) {
         _cleanup_(control_closep) sd_bus *bus = NULL;
         Connection *connection;
         size_t oldest = CONNECTIONS_MAX;
-        int r = control_accept(c->fd, c->m->host.event, &bus);
+        int r = take_connection(c, &bus);
 
-        if ((r == -EMFILE || r == -ENFILE) && c->spare_fd >= 0) {
-                closep(&c->spare_fd);
-                r = control_accept(c->fd, c->m->host.event, &bus);
-        }
         if (r < 0)
                 return r;
         for (size_t i = 0; i < c->n; i++)
@@ -1051,7 +1062,7 @@ static int on_control_timer(_unused_ sd_event_source *source, _unused_ uint64_t 
                 } else if (due_usec < next_usec)
                         next_usec = due_usec;
         }
-        keep_spare(c);
+        keep_spares(c);
         (void)host_take(&c->m->host, HOST_WORK_NONE); /* a call may have begun */
         return next_usec == INSTANCE_NEVER ? 0 : event_source_arm(c->timer, next_usec);
 }
@@ -1102,8 +1113,10 @@ int control_start(Manager *m, Control **ret) {
         c = calloc(1, sizeof(*c));
         if (!c)
                 return -ENOMEM;
-        *c = (Control){ .m = m, .fd = -EBADF, .spare_fd = -EBADF };
-        keep_spare(c);
+        *c = (Control){ .m = m, .fd = -EBADF };
+        for (size_t i = 0; i < SPARES; i++)
+                c->spare_fds[i] = -EBADF;
+        keep_spares(c);
         r = event_source_add_off(m->host.event, &c->timer, 1000, on_control_timer, c);
         if (r >= 0)
                 r = sd_event_add_exit(m->host.event, &c->exit, on_loop_exit, c);
@@ -1128,7 +1141,8 @@ Control *control_free(Control *c) {
         event_source_drop(c->timer);
         event_source_drop(c->exit);
         closep(&c->fd);
-        closep(&c->spare_fd);
+        for (size_t i = 0; i < SPARES; i++)
+                closep(&c->spare_fds[i]);
         free(c);
         return NULL;
 }
