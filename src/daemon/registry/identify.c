@@ -213,7 +213,7 @@ static bool process_is_unanswered(Registry *registry, int r) {
         static const JournalFields fields = { .repeats = true };
 
         if (r == -EBUSY || r == -ECHILD)
-                registry_scan_soon(registry, true);
+                registry_scan_soon(registry);
         if (r == -ECHILD && !registry->workers_missing)
                 journal_log(&registry->host->journal, LOG_WARNING, &fields,
                             "No worker process can be started, or one was killed (TasksMax= of the "
@@ -384,8 +384,6 @@ int identify_exec(Registry *registry, pid_t pid) {
 
         if (r == -ESRCH || (r >= 0 && !policies_want_exe(exe, registry))) {
                 process_forget(registry, pid);
-                if (r == -ESRCH) /* it may have become a daemon, which is another process */
-                        registry_scan_soon(registry, false);
                 return 0;
         }
         scan_list_forget(&registry->scan, pid);

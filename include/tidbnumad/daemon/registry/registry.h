@@ -474,8 +474,7 @@ typedef struct Registry {
 
         int connector_fd; /* -EBADF: no connector, processes are found by polling */
         sd_event_source *connector_source, *rescan_timer;
-        uint64_t rescan_usec;   /* time of the last scan that rescan_timer began */
-        bool rescan_whole;      /* the next one reads all processes */
+        uint64_t rescan_usec;   /* time of the last scan after a loss of events */
         bool fork_filter_stale; /* the kernel does not report the forks of some members yet */
         bool fork_filter_all;
 
@@ -547,9 +546,8 @@ void registry_remove_process(Registry *registry, Instance *instance, size_t inde
  * owns; NULL: none. */
 Instance *registry_take_ended(Registry *registry);
 
-/* Scans again in a moment: all processes, `whole`, because one of them could not be identified in
- * time; else those that no scan has passed, because one has ended that may have left others. */
-void registry_scan_soon(Registry *registry, bool whole);
+/* Scans all processes again in a moment, because one of them could not be identified in time. */
+void registry_scan_soon(Registry *registry);
 
 /* Instances that have no unit to themselves, and their scopes (change/scope.h). */
 
