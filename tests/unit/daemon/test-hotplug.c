@@ -66,12 +66,16 @@ static void show(TestHost *h, const char *cpus, const char *nodes, const char *m
 
 /* The live machine, but for its files; no event comes. */
 static void host_init(TestHost *h) {
-        Process process = { .id = { 10, 100 }, .exe = strdup("/i") };
+        Process process = { .id = { 10, 100 },
+                            .exe = strdup("/i"),
+                            .cgroup = strdup("/system.slice/tikv.service"),
+                            .unit = strdup("tikv.service") };
 
         memset(&machine, 0, sizeof(machine));
         machine.n_nodes = NODES;
         *h = (TestHost){ .policy = { .name = (char *)"p",
                                      .file = (char *)"p.yaml",
+                                     .match.unit = (char *)"tikv.service",
                                      .place = { .count = 1, .same_package = true } } };
         fake_init(&h->tree);
         show(h, "0-5", "0-2", "0-2");
@@ -84,7 +88,11 @@ static void host_init(TestHost *h) {
         rooms_wire(&h->m);
         h->m.host.sysroot.live = true;
         h->units = &h->unit;
-        h->unit = (PlannedUnit){ .name = (char *)"u.service" };
+        h->unit = (PlannedUnit){ .name = (char *)"tikv.service",
+                                 .label = (char *)"tikv",
+                                 .known = true,
+                                 .loaded = true,
+                                 .uid_known = true };
         h->instance = rooms_add(&h->m, &h->policy, &process, NULL);
         assert_int_equal(topology_load(&h->m.host.sysroot, &h->m.host.topology), 0);
         assert_int_equal(sd_event_new(&h->m.host.event), 0);
@@ -102,16 +110,13 @@ static void host_done(TestHost *h) {
         topology_done(&h->m.host.topology);
         fake_done(&h->tree);
 }
+#define _cleanup_host_ _cleanup_(host_done)
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
-static void check_topology(TestHost *h) {
+static void check(TestHost *h) {
         hotplug_check(&h->m.host);
         if (host_take(&h->m.host, HOST_WORK_TOPOLOGY))
                 place_note_topology(&h->m.placing);
-}
-
-static void check(TestHost *h) {
-        check_topology(h);
         place_refresh(&h->m.placing);
 }
 
@@ -132,7 +137,6 @@ HOST_TEST(nothing_new) {
 
 HOST_TEST(one_cpu_goes_and_comes) {
         assert_placed(h, "0", "0-1");
-        h->instance->planned.allowed_known = true;
         show(h, "1-5", "0-2", "0-2");
         check(h);
         assert_int_equal(machine.n_loads, 1);
@@ -165,22 +169,47 @@ HOST_TEST(a_partition_takes_cpus) {
         assert_placed(h, "1", "2-3"); /* it stays where it fits */
 }
 
+static void allow(const TestHost *h, const char *cpus) {
+        fake_write(&h->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
+        fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", cpus);
+        fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "0-2");
+}
+
 /* What groups above allow is read again: it was without the CPU that has come. */
 HOST_TEST(allowed_is_read_again) {
-        h->instance->allowed_cpus = cpu_set("1-5");
-        h->instance->planned.allowed_known = true;
-        h->unit.facts.allowed_cpus = cpu_set("1-3");
-        show(h, "1-4", "0-2", "0-2");
-        check_topology(h);
-        assert_false(h->instance->planned.allowed_known);
-        assert_ids(h->unit.facts.allowed_cpus, "1-3");
+        allow(h, "1-4");
         show(h, "0-4", "0-2", "0-2");
-        check_topology(h);
-        assert_ids(h->unit.facts.allowed_cpus, "0-3");
-        h->unit.facts.allowed_cpus = cpu_set(""); /* all of them, as before */
+        check(h);
+        assert_placed(h, "0", "1");
+        allow(h, "0-5");
         show(h, "0-5", "0-2", "0-2");
-        check_topology(h);
-        assert_ids(h->unit.facts.allowed_cpus, "");
+        check(h);
+        assert_placed(h, "0", "0-1");
+}
+
+/* Of a unit that does not run it cannot be: what has come is allowed. */
+TEST(allowed_to_a_unit_at_rest) {
+        static const char *const online[] = { "0-4", "0-5", "1-5", "0-5" }, *const expected[][2] = {
+                { "1", "0-1" },
+                { "1", "0-1" }, /* another one has come */
+                { "1", "1" },
+                { "0-1", "0-1" },
+        };
+
+        for (unsigned all = 0; all < 2; all++) {
+                _cleanup_host_ TestHost h;
+
+                host_init(&h);
+                if (!all)
+                        allow(&h, "1-4");
+                for (size_t k = 0; k < ELEMENTSOF(online); k++) {
+                        show(&h, online[k], "0-2", "0-2");
+                        check(&h);
+                        assert_ids(h.unit.planned.placement.cpus, expected[k][all]);
+                        if (k == 0)
+                                registry_remove_process(&h.m.registry, h.instance, 0);
+                }
+        }
 }
 
 HOST_TEST(node_without_cpus_is_left) {
