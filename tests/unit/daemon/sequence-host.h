@@ -75,10 +75,12 @@ static struct {
         sd_bus *bus;       /* only for the slots of requests */
         Sets before, wanted;
         Sets properties, effective;
-        bool by_others; /* what the kernel shows is neither systemd's nor ours */
+        CpuSet thread;
+        bool by_affinity; /* the policy binds threads alone */
+        bool by_others;   /* what the kernel shows is neither systemd's nor ours */
         Call requests[CALLS_MAX];
         size_t n_requests;
-        unsigned n_calls, n_writes, fault_at; /* the call that is harmed; 0: none */
+        unsigned n_calls, n_writes, n_masks, fault_at; /* the call that is harmed; 0: none */
         Fault fault;
         int error;
 } world;
@@ -124,6 +126,7 @@ static inline Sets shown(const Sets *properties) {
 static inline void thread_show(const char *cpus) {
         fake_status_file(&world.tree, fmt("proc/%d", pid), cpus);
         fake_status_file(&world.tree, fmt("proc/%d/task/%d", pid, pid), cpus);
+        world.thread = cpu_set(cpus);
 }
 
 static inline void kernel_show(const Sets *sets) {
@@ -181,6 +184,18 @@ static inline void assert_described(const Undo *undo, const Sets *sets, const Se
                     is_described(&r->mems, &world.before.mems, &full.mems, &sets->mems));
 }
 
+static inline void assert_thread_described(const Undo *undo) {
+        const CpuSet full = cpu_set("0-7");
+        const UndoRecord *r;
+
+        if (!world.by_affinity || id_set_equal(&world.thread, &full))
+                return;
+        assert_int_equal(undo->n_records, 1);
+        r = undo->records[0];
+        assert_int_equal(r->n_processes, 1);
+        assert_true(undo_values_have(&r->given, ID_VIEW(&world.thread)));
+}
+
 /* What there is, and what was sent and may be done at any time. */
 static inline void assert_recorded(void) {
         const Sets original = shown(&world.before);
@@ -192,6 +207,7 @@ static inline void assert_recorded(void) {
         assert_int_equal(undo_open(&undo, world.tree.fd), 0);
         assert_int_equal(undo_load(&undo, on_bad_file, NULL), 0);
         assert_described(&undo, &world.properties, &world.before);
+        assert_thread_described(&undo);
         if (!world.by_others)
                 assert_described(&undo, &world.effective, &original);
         for (size_t k = 0; k < world.n_requests; k++) {
@@ -407,8 +423,20 @@ int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle,
         id_set_intersect(&now, &world.effective.cpus);
         (void)id_set_render_list(&now, list, sizeof(list));
         assert_int_equal(tid, pid);
+        world.n_masks++;
+        if (is_harmed() && world.fault <= FAILED)
+                return -world.error;
         thread_show(list);
+        assert_recorded();
         return 1;
+}
+
+int __wrap_affinity_read_thread(pid_t tid, CpuSet *ret);
+int __wrap_affinity_read_thread(pid_t tid, CpuSet *ret) {
+        if (tid != pid)
+                return -ESRCH;
+        *ret = world.thread;
+        return 0;
 }
 
 uint64_t __wrap_clock_monotonic_usec(void);
@@ -479,7 +507,10 @@ static inline void daemon_init(Daemon *d) {
                                    .max_instances = 1,
                                    .place = { .count = 1, .nodes = node_set("1") },
                                    .rate_bytes_per_sec = 1 << 20,
-                                   .memory = in_scope ? MEMORY_NONE : MEMORY_BIND } };
+                                   .backend = world.by_affinity ? POLICY_BACKEND_AFFINITY
+                                                                : POLICY_BACKEND_AUTO,
+                                   .memory = in_scope || world.by_affinity ? MEMORY_NONE
+                                                                           : MEMORY_BIND } };
         rooms_set_memory(&world.tree, 0, 800, 0);
         rooms_set_memory(&world.tree, 1, 800, 0);
         *m = (Rooms){ .host.args = &d->args,
@@ -538,13 +569,16 @@ static inline void daemon_pass(Daemon *d) {
                 undo_release_check_all(&m->undo);
                 reconcile_all(&m->binding, world.now);
         }
-        work = instance_take(d->instance, WORK_DISPATCHED);
+        work = d->instance ? instance_take(d->instance, WORK_DISPATCHED) : 0;
         if (work & WORK_JOINED)
                 undo_adopt(&m->undo, d->instance);
-        binding_work(&m->binding, d->instance, work, world.now);
+        if (d->instance)
+                binding_work(&m->binding, d->instance, work, world.now);
         reconcile_due(&m->binding, world.now);
         undo_release_at_due(&m->undo, world.now);
         assert_recorded();
+        if (!d->instance)
+                return;
         v = reconcile_verdict(&m->binding, d->instance);
         if (v.state == INSTANCE_BOUND && !v.undone && !world.by_others)
                 assert_true(sets_equal(&world.effective, &world.wanted));

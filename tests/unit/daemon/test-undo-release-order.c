@@ -86,6 +86,7 @@ static void host_init(TestHost *h) {
 static void host_done(TestHost *h) {
         undo_release_done(&h->rooms.undo);
         undo_done(&h->rooms.undo.records);
+        requests_done(&h->rooms.host.requests);
         sd_event_unref(h->rooms.host.event);
         fake_done(&h->tree);
 }
@@ -147,7 +148,8 @@ HOST_TEST(not_for_one_that_keeps_failing) {
 HOST_TEST(not_for_one_that_is_paused) {
         seen.slow = "b";
         seen.slow_result = -EAGAIN;
-        h->rooms.undo.releases.list[0]->asked = true;
+        assert_int_equal(requests_add(&h->rooms.host.requests, "a", true), 0);
+        undo_release_check_all(&h->rooms.undo);
         h->rooms.host.requests.paused = true;
         later(h);
         later(h);
