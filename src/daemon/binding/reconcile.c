@@ -172,7 +172,10 @@ static bool means_take(const Binder *b, Instance *i, const BindMeans *next) {
         return changed;
 }
 
-bool method_follow(const Binder *b, Instance *i, uint64_t now_usec) {
+/* Keeps the means by which an instance is bound as plan/step.h chooses it from what was observed,
+ * and changes from one means to another. True: the means changed, or the former one is being
+ * released for that; the instance is reconciled again then. */
+static bool method_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         UndoRecord *record = i->undo.record;
         BindMethodInput in;
         BindMeans next;

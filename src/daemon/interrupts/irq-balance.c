@@ -38,7 +38,8 @@ void irq_balance_done(IrqBalance *b) {
 
 /* --- its settings --- */
 
-void irq_balance_log_refused(Interrupts *irq, int error) {
+/* Logs once that it does not accept settings. */
+static void balance_log_refused(Interrupts *irq, int error) {
         IrqBalance *b = &irq->balance;
 
         if (error == -ENOENT) /* it has gone meanwhile */
@@ -101,7 +102,7 @@ static int balance_on_answer(_unused_ sd_event_source *source, int fd, _unused_ 
         r = irqbalance_setup_parse(b->buffer ? b->buffer : "", b->length, &setup);
         balance_end_question(b);
         if (r < 0) {
-                irq_balance_log_refused(irq, r);
+                balance_log_refused(irq, r);
                 return 0;
         }
         if (b->sent_usec != 0 && !irqbalance_setup_equal(&b->setup, &setup)) {
@@ -169,7 +170,7 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
                         undo_record_forget_irqbalance(record);
         }
         if (b->fd >= 0 && now >= b->read_usec)
-                irq_balance_log_refused(irq, -ETIMEDOUT);
+                balance_log_refused(irq, -ETIMEDOUT);
         if (b->id.pid != 0 && b->fd < 0 && host_enforces(irq->host) && balance_is_wanted(irq) &&
             now >= b->read_usec && (b->buffer || (b->buffer = malloc(IRQBALANCE_ANSWER_MAX)))) {
                 b->read_usec = now + ANSWER_TIMEOUT_USEC;
@@ -180,7 +181,7 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
                 if (r >= 0)
                         b->fd = TAKE_FD(fd);
                 else if (r != -EAGAIN && r != -ECONNREFUSED)
-                        irq_balance_log_refused(irq, r);
+                        balance_log_refused(irq, r);
         }
         if (b->id.pid == 0)
                 return;
@@ -314,7 +315,7 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         if (!record->irqbalance.known) {
                 before.own.banned_irqs = calloc(n + 1, sizeof(uint32_t));
                 if (!before.own.banned_irqs) {
-                        irq_balance_log_refused(irq, -ENOMEM);
+                        balance_log_refused(irq, -ENOMEM);
                         return;
                 }
                 if (n > 0)
@@ -326,7 +327,7 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         if (r >= 0)
                 r = balance_send_bans(irq, &bans);
         if (r < 0 && r != -EAGAIN)
-                irq_balance_log_refused(irq, r);
+                balance_log_refused(irq, r);
 }
 
 bool irq_balance_restore(Interrupts *irq) {

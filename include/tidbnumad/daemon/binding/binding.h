@@ -225,11 +225,6 @@ uint64_t limit_attend(const Binder *b, Instance *instance, uint64_t now_usec);
  * the kernel's files alone. A daemon that starts again sets them again. */
 void limit_lift_all(const Binder *b);
 
-/* Keeps the means by which an instance is bound as plan/step.h chooses it from what was observed,
- * and changes from one means to another. To be called after each observation. True: the means
- * changed, or the former one is being released for that; the instance is reconciled again then. */
-bool method_follow(const Binder *b, Instance *instance, uint64_t now_usec);
-
 /* Passes of the mover, in slices between which the loop handles other events. */
 
 /* Begins a pass over all processes of the instance. */

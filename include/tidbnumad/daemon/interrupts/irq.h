@@ -51,9 +51,7 @@ void irq_balance_done(IrqBalance *balance);
 /* Finds the process, and reads its settings if that is due. Puts what is known into `ret`. */
 void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret);
 
-/* Logs once that it does not accept settings; irq_balance_log_socketless(): that it has no socket.
- */
-void irq_balance_log_refused(Interrupts *irq, int error);
+/* Logs once that it has no socket. */
 void irq_balance_log_socketless(Interrupts *irq);
 
 /* Sends irqbalance the bans of the plan, merged with its own; and its own ones alone at the end. */
