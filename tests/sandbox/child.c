@@ -46,6 +46,18 @@ static void tell(const char *what, long number) {
         (void)fflush(stdout);
 }
 
+/* Whoever was executed ends, once it was seen, and so does the process between, at once. */
+static void become_daemon(void) {
+        sleep_ms(300);
+        if (fork() != 0)
+                _exit(0);
+        (void)setsid();
+        if (fork() != 0)
+                _exit(0);
+        tell("daemon", getpid());
+        (void)alarm(60); /* nobody's child */
+}
+
 /* A second process without an exec of its own. True: in the first one. */
 static bool do_fork(void) {
         pid_t pid = fork();
@@ -357,6 +369,8 @@ int main(int argc, char *argv[]) {
         }
         if (strcmp(what, "fork") == 0) {
                 (void)do_fork();
+        } else if (strcmp(what, "daemon") == 0) {
+                become_daemon();
         } else if (strcmp(what, "threads") == 0) { /* threads NUMBER */
                 start_threads(number);
         } else if (strcmp(what, "grow") == 0) { /* grow NUMBER */

@@ -213,7 +213,7 @@ static bool process_is_unanswered(Registry *registry, int r) {
         static const JournalFields fields = { .repeats = true };
 
         if (r == -EBUSY || r == -ECHILD)
-                registry_scan_soon(registry);
+                registry_scan_soon(registry, true);
         if (r == -ECHILD && !registry->workers_missing)
                 journal_log(&registry->host->journal, LOG_WARNING, &fields,
                             "No worker process can be started, or one was killed (TasksMax= of the "
@@ -344,7 +344,7 @@ static int process_consider(Registry *registry, pid_t pid, const char *exe, Star
         case -EPERM:
                 if (!lives_on_without_its_first_thread(registry, pid))
                         process_forget(registry, pid);
-                return 0;
+                return r == -ESRCH ? IDENTIFY_ENDED : 0;
         case -EBUSY: /* in its exec, whose event will follow */
                 return 0;
         default: /* no descriptor free, a file that cannot be read: the next scan tries again */
@@ -384,7 +384,7 @@ int identify_exec(Registry *registry, pid_t pid) {
 
         if (r == -ESRCH || (r >= 0 && !policies_want_exe(exe, registry))) {
                 process_forget(registry, pid);
-                return 0;
+                return r == -ESRCH ? IDENTIFY_ENDED : 0;
         }
         scan_list_forget(&registry->scan, pid);
         if (r >= 0)

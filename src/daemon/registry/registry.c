@@ -213,6 +213,9 @@ int registry_rename(Registry *registry, Instance *instance) {
 void registry_remove_process(Registry *registry, Instance *instance, size_t index) {
         const JournalFields fields = { .instance = instance->name };
 
+        /* What it forked is nobody's child now. */
+        if (!instance->members[index].forks_reported)
+                registry_scan_soon(registry, false);
         entry_remove(registry, instance->members[index].process.id.pid);
         instance_remove_process(instance, index);
         if (instance->n_members > 0)
@@ -236,9 +239,10 @@ Instance *registry_take_ended(Registry *registry) {
         return instance;
 }
 
-void registry_scan_soon(Registry *registry) {
+void registry_scan_soon(Registry *registry, bool whole) {
         int pending = SD_EVENT_ON;
 
+        registry->rescan_whole |= whole;
         if (registry->rescan_timer)
                 (void)sd_event_source_get_enabled(registry->rescan_timer, &pending);
         if (pending == SD_EVENT_OFF)

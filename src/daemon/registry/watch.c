@@ -60,11 +60,11 @@ static int scan_begin_round(Registry *registry, bool whole) {
         return scan_list_read(&registry->scan, &registry->host->sysroot);
 }
 
-/* Scans all processes at once: adds new ones, removes ended ones. `in_passes`: on_scan() scans
- * those that are too many for one pass of the loop. */
-static int scan_all(Registry *registry, bool in_passes) {
+/* Scans all processes at once: adds new ones, removes ended ones. `whole`: also those that no
+ * policy named. `in_passes`: on_scan() scans those that are too many for one pass of the loop. */
+static int scan_all(Registry *registry, bool whole, bool in_passes) {
         const uint64_t until = in_passes ? clock_monotonic_usec() + SCAN_PASS_USEC : UINT64_MAX;
-        int r = scan_begin_round(registry, true);
+        int r = scan_begin_round(registry, whole);
 
         if (r >= 0)
                 r = scan_slice(registry, registry->scan.n_entries, until);
@@ -128,6 +128,11 @@ static int on_ends(sd_event_source *source, _unused_ uint64_t usec, void *userda
         return event_source_arm_after(source, ENDS_INTERVAL_USEC);
 }
 
+/* What becomes a daemon forks and ends, perhaps before its exec or its fork is looked at: no event
+ * tells of the process that it leaves, which is looked for by a scan. On a busy host some process
+ * always ends before its exec is looked at, so for those there is one scan in this time. */
+#define ENDED_EXECS_USEC (UINT64_C(10) * 1000 * 1000)
+
 static void on_process_event(const ProcEvent *event, void *userdata) {
         Registry *registry = userdata;
 
@@ -135,14 +140,19 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
         switch (event->kind) {
         case PROC_KIND_EXEC:
                 workers_forget(registry->host->workers, event->pid);
-                (void)identify_exec(registry, event->pid);
+                if (identify_exec(registry, event->pid) == IDENTIFY_ENDED &&
+                    clock_monotonic_usec() >= registry->rescan_usec + ENDED_EXECS_USEC)
+                        registry_scan_soon(registry, false);
                 break;
         case PROC_KIND_UID: /* a server that root starts becomes its `user` without another exec */
                 (void)identify_consider(registry, event->pid);
                 break;
         case PROC_KIND_FORK: /* a worker that never execs, as haproxy's */
-                if (registry_find_pid(registry, event->parent, NULL))
-                        (void)identify_consider(registry, event->pid);
+                /* With the filter, a parent that is not known has forked as a member, and ended. */
+                if ((!registry->fork_filter_all ||
+                     registry_find_pid(registry, event->parent, NULL)) &&
+                    identify_consider(registry, event->pid) == IDENTIFY_ENDED)
+                        registry_scan_soon(registry, false);
                 break;
         case PROC_KIND_COMM: /* a process that renames itself may have changed more than its name */
                 if (registry_find_pid(registry, event->pid, NULL))
@@ -155,13 +165,15 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
 
 static int on_rescan(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Registry *registry = userdata;
+        const bool whole = registry->rescan_whole;
 
         if (registry->scan_at_once) /* which has read some processes before this was wanted */
                 return event_source_arm_after(registry->rescan_timer,
                                               REGISTRY_RESCAN_INTERVAL_USEC);
-        registry->connector_events.rescans++;
+        registry->rescan_whole = false;
+        registry->connector_events.rescans += whole;
         registry->rescan_usec = clock_monotonic_usec();
-        (void)scan_all(registry, true);
+        (void)scan_all(registry, whole, true);
         return 0;
 }
 
@@ -183,8 +195,9 @@ static int on_connector(_unused_ sd_event_source *source, int fd, _unused_ uint3
         registry->connector_events.lost++;
         host_queue(registry->host, HOST_WORK_PUBLISH);
         (void)sd_event_source_get_enabled(registry->rescan_timer, &pending);
-        if (pending != SD_EVENT_OFF)
+        if (pending != SD_EVENT_OFF && registry->rescan_whole)
                 return 0;
+        registry->rescan_whole = true;
         journal_log(&registry->host->journal, LOG_WARNING, &fields,
                     "The kernel's process events were lost (%s); scanning all processes",
                     strerror(-r));
@@ -252,7 +265,7 @@ int watch_start(Registry *registry) {
         }
         /* Scan after the subscription, so that no process falls between the two. */
         if (r >= 0)
-                r = scan_all(registry, false);
+                r = scan_all(registry, true, false);
         if (r < 0)
                 return r;
         /* Even without members, the filter must be set: to no process. */
@@ -325,9 +338,9 @@ int watch_rematch(Registry *registry) {
                         (void)describe_storage(registry, instance);
         }
         if (!registry->host->ready)
-                return scan_all(registry, false);
+                return scan_all(registry, true, false);
         workers_begin_pass(registry->host->workers, true); /* what comes now is others' doing */
-        return scan_all(registry, registry->scan_timer);
+        return scan_all(registry, true, registry->scan_timer);
 }
 
 /* Enough for generations of children that all started within one moment; the scan finds deeper
@@ -373,5 +386,5 @@ void fork_filter_update(Registry *registry) {
                 pid_list_done(&children);
         }
         if (left == 0)
-                registry_scan_soon(registry);
+                registry_scan_soon(registry, true);
 }

@@ -25,7 +25,9 @@ static struct {
         Timer timers[8];
         size_t n_timers;
         int connector_error, peer; /* of the connector's socket */
-        int event;                 /* what is read from it; or the pid of an exec */
+        int event;                 /* what is read from it; or the pid of what is reported */
+        ProcEventKind kind;
+        pid_t parent;
 } world;
 
 uint64_t __wrap_clock_monotonic_usec(void);
@@ -94,7 +96,8 @@ int __wrap_proc_connector_read(int fd, ProcEventHandler handler, void *userdata)
         assert_int_equal(recv(fd, &byte, 1, 0), 1);
         if (world.event < 0)
                 return world.event;
-        handler(&(ProcEvent){ .kind = PROC_KIND_EXEC, .pid = world.event }, userdata);
+        handler(&(ProcEvent){ .kind = world.kind, .pid = world.event, .parent = world.parent },
+                userdata);
         return 1;
 }
 
@@ -126,6 +129,7 @@ typedef struct TestHost {
 static void host_init(TestHost *h) {
         memset(&world, 0, sizeof(world));
         world.now = 1000 * SECOND;
+        world.kind = PROC_KIND_EXEC;
         world.peer = -EBADF;
         *h = (TestHost){ .policy = { .name = (char *)"p",
                                      .match.exe = (char *)"/srv/a",
@@ -187,6 +191,13 @@ static void report(TestHost *h, int event) {
         assert_int_equal(send(world.peer, "x", 1, 0), 1);
         while (sd_event_run(h->m.host.event, 0) > 0)
                 ;
+}
+
+static void report_fork(TestHost *h, pid_t parent, pid_t pid) {
+        world.kind = PROC_KIND_FORK;
+        world.parent = parent;
+        report(h, pid);
+        world.kind = PROC_KIND_EXEC;
 }
 
 static bool is_found(const TestHost *h, pid_t pid) {
@@ -270,6 +281,56 @@ HOST_TEST(lost_events) {
         process(h, 20, "/srv/a");
         wait_for(SECOND);
         assert_false(is_found(h, 20)); /* nothing more was lost */
+}
+
+/* It ends before its exec is looked at. On a busy host some process always does. */
+HOST_TEST(becomes_a_daemon) {
+        start(h);
+        process(h, 12, "/srv/a");
+        report(h, 11);
+        wait_for(SECOND);
+        assert_true(is_found(h, 12));
+        process(h, 14, "/srv/a");
+        report(h, 13);
+        wait_for(9 * SECOND);
+        assert_false(is_found(h, 14));
+        wait_for(SECOND);
+        report(h, 15);
+        wait_for(SECOND);
+        assert_true(is_found(h, 14));
+}
+
+/* A process that is known, or was when it forked. */
+HOST_TEST(is_left_by_a_child) {
+        start(h);
+        process(h, 10, "/srv/a");
+        report(h, 10);
+        for (pid_t pid = 12; pid < 20; pid += 2) {
+                process(h, pid, "/srv/a");
+                report_fork(h, 10, pid - 1); /* which has ended */
+                assert_false(is_found(h, pid));
+                wait_for(SECOND);
+                assert_true(is_found(h, pid));
+        }
+        process(h, 20, "/srv/a");
+        report_fork(h, 11, 20);
+        assert_true(is_found(h, 20));
+}
+
+/* Its children were not read yet. */
+HOST_TEST(is_left_by_one_that_was_found) {
+        start(h);
+        process(h, 10, "/srv/a");
+        report(h, 10);
+        wait_for(SECOND);
+        process(h, 11, "/srv/a");
+        assert_int_equal(unlinkat(h->tree.fd, "proc/10/stat", 0), 0);
+        assert_int_equal(unlinkat(h->tree.fd, "proc/10/exe", 0), 0);
+        world.kind = PROC_KIND_UID;
+        report(h, 10);
+        assert_false(is_found(h, 10) || is_found(h, 11));
+        wait_for(SECOND);
+        assert_true(is_found(h, 11));
 }
 
 /* A process of no policy that executes another program is reported. Where that event was lost

@@ -474,7 +474,8 @@ typedef struct Registry {
 
         int connector_fd; /* -EBADF: no connector, processes are found by polling */
         sd_event_source *connector_source, *rescan_timer;
-        uint64_t rescan_usec;   /* time of the last scan after a loss of events */
+        uint64_t rescan_usec;   /* time of the last scan that rescan_timer began */
+        bool rescan_whole;      /* the next one reads all processes */
         bool fork_filter_stale; /* the kernel does not report the forks of some members yet */
         bool fork_filter_all;
 
@@ -546,8 +547,9 @@ void registry_remove_process(Registry *registry, Instance *instance, size_t inde
  * owns; NULL: none. */
 Instance *registry_take_ended(Registry *registry);
 
-/* Scans all processes again in a moment, because one of them could not be identified in time. */
-void registry_scan_soon(Registry *registry);
+/* Scans again in a moment: all processes, `whole`, because one of them could not be identified in
+ * time; else those that no scan has passed, because one has ended that may have left others. */
+void registry_scan_soon(Registry *registry, bool whole);
 
 /* Instances that have no unit to themselves, and their scopes (change/scope.h). */
 
@@ -587,9 +589,11 @@ void identify_start(Registry *registry);
 /* Could a policy name it, by its executable alone? Negative: the link cannot be read. */
 int identify_may_match(Registry *registry, pid_t pid);
 
+enum { IDENTIFY_ENDED = 1 };
+
 /* Reads the process and adds it to an instance or to the ignored processes, or removes it from
- * both. Allocates nothing for a process that no policy names. Returns only errors such as -ENOMEM.
- */
+ * both. Allocates nothing for a process that no policy names. 0, or IDENTIFY_ENDED: there is no
+ * such process; else only errors such as -ENOMEM. */
 int identify_consider(Registry *registry, pid_t pid);
 
 /* The same of one whose exec was just reported: it gets its CPUs at once, see start.h. */
