@@ -66,7 +66,7 @@ typedef struct StartCpus {
 typedef struct Member {
         Process process;
         struct ProcHandle *handle; /* of sys/proc.h; owned */
-        bool forks_reported;       /* the kernel reports each process that it forks */
+        bool forks_reported;       /* the kernel reports its forks, and none before was missed */
         bool cpus_applied;         /* each of its threads got the CPUs of its placement once */
         StartCpus *start;          /* until its record is written; NULL: it was given none; owned */
         int32_t *threads; /* their numbers when they were last listed, see binding_load(); owned */

@@ -373,15 +373,21 @@ void fork_filter_update(Registry *registry) {
                         (void)proc_connector_filter(registry->connector_fd, members.pids,
                                                     members.n_pids);
                 registry->fork_filter_all = members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
-                /* The kernel's filter is set: from now on each fork causes an event. */
+                /* The kernel's filter is set: from now on each fork causes an event. The children
+                 * of one that has ended are no longer its children: what it forked before is looked
+                 * for when it is removed. */
                 REGISTRY_FOREACH(i, registry)
                 for (size_t p = 0; p < i->n_members; p++) {
-                        if (!i->members[p].forks_reported)
-                                (void)proc_foreach_child(i->members[p].handle, on_child, &children);
-                        i->members[p].forks_reported = true;
+                        Member *member = &i->members[p];
+
+                        if (member->forks_reported)
+                                continue;
+                        (void)proc_foreach_child(member->handle, on_child, &children);
+                        member->forks_reported = proc_is_alive(member->handle);
                 }
                 for (size_t k = 0; k < children.n_pids && left > 0; k++, left--)
-                        (void)identify_consider(registry, children.pids[k]);
+                        if (identify_consider(registry, children.pids[k]) == IDENTIFY_ENDED)
+                                registry_scan_soon(registry, false);
                 pid_list_done(&members);
                 pid_list_done(&children);
         }

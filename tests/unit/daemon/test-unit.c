@@ -92,6 +92,7 @@ static void init(World *w) {
 }
 
 static void done(World *w) {
+        rooms_free_instances(&w->rooms);
         unit_free(w->unit);
         free(w->rooms.placing.units);
         undo_release_done(&w->rooms.undo);

@@ -28,6 +28,7 @@ static struct {
         int event;                 /* what is read from it; or the pid of what is reported */
         ProcEventKind kind;
         pid_t parent;
+        pid_t zombie; /* it has ended, and its files are there */
 } world;
 
 uint64_t __wrap_clock_monotonic_usec(void);
@@ -115,6 +116,11 @@ int __wrap_proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, Pr
 
         folder.live = false;
         return __real_proc_open_stat(&folder, pid, ret, ret_stat);
+}
+
+bool __wrap_proc_is_alive(const ProcHandle *handle);
+bool __wrap_proc_is_alive(const ProcHandle *handle) {
+        return handle->pid != world.zombie;
 }
 
 /* --- the host --- */
@@ -325,6 +331,22 @@ HOST_TEST(is_left_by_one_that_was_found) {
         wait_for(SECOND);
         process(h, 11, "/srv/a");
         assert_int_equal(unlinkat(h->tree.fd, "proc/10/stat", 0), 0);
+        assert_int_equal(unlinkat(h->tree.fd, "proc/10/exe", 0), 0);
+        world.kind = PROC_KIND_UID;
+        report(h, 10);
+        assert_false(is_found(h, 10) || is_found(h, 11));
+        wait_for(SECOND);
+        assert_true(is_found(h, 11));
+}
+
+/* They were somebody else's when they were read. */
+HOST_TEST(is_left_by_one_that_ended_meanwhile) {
+        start(h);
+        process(h, 10, "/srv/a");
+        report(h, 10);
+        world.zombie = 10;
+        fork_filter_update(&h->m.registry);
+        process(h, 11, "/srv/a");
         assert_int_equal(unlinkat(h->tree.fd, "proc/10/exe", 0), 0);
         world.kind = PROC_KIND_UID;
         report(h, 10);
