@@ -906,7 +906,9 @@ static int on_call(sd_bus_message *message, void *userdata, _unused_ sd_bus_erro
         int r;
 
         connection->used_usec = now_usec;
-        for (size_t i = 0; i < ELEMENTSOF(methods) && !connection->ended && !method; i++)
+        if (connection->ended || strcmp(sd_bus_message_get_path(message), CONTROL_PATH) != 0)
+                return 0;
+        for (size_t i = 0; i < ELEMENTSOF(methods) && !method; i++)
                 if (sd_bus_message_is_method_call(message, CONTROL_INTERFACE, methods[i].name) > 0)
                         method = &methods[i];
         if (!method)
@@ -1001,8 +1003,10 @@ static int add_connection(Control *c) {
                                     .bus = TAKE_PTR(bus),
                                     .used_usec = clock_monotonic_usec() };
         r = sd_bus_add_filter(connection->bus, NULL, on_control_message, connection);
+        /* Of CONTROL_PATH alone, when memory ends between the parts of the path, libsystemd keeps
+         * the first of them, and aborts when it frees the bus (252). */
         if (r >= 0)
-                r = sd_bus_add_object(connection->bus, NULL, CONTROL_PATH, on_call, connection);
+                r = sd_bus_add_fallback(connection->bus, NULL, "/", on_call, connection);
         if (r < 0) {
                 connection_free(connection);
                 return r;

@@ -94,9 +94,9 @@ int proc_uptime_read(const Sysroot *sysroot, uint64_t *ret_ticks);
 
 /* Is the process still in an exec, with a memory map that has no program yet? The kernel then holds
  * a lock of the process and frees its former memory map, which may wait for ever for the server of
- * any file that was mapped. A reader of the process's links, stat, maps and other files waits for
- * that lock. The functions below that read any of these fail with -EBUSY instead: an event reports
- * the end of the exec. */
+ * any file that was mapped. A reader of the process's stat, maps and other files waits for that
+ * lock, since 6255da28d4bb (2026, also in stable kernels) one of its links too. The functions below
+ * that read any of these fail with -EBUSY instead: an event reports the end of the exec. */
 bool proc_is_in_exec(const Sysroot *sysroot, pid_t pid);
 bool proc_held_is_in_exec(const ProcHandle *handle);
 
