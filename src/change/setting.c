@@ -68,33 +68,26 @@ int setting_path(const SettingKey *key, char buffer[static SETTING_TEXT_MAX]) {
 
 /* --- interfaces --- */
 
-typedef struct Search {
-        const Sysroot *sysroot;
-        uint32_t ifindex;
-        int fd; /* its folder; of a renamed interface it stays valid */
-} Search;
-
-/* -EEXIST: found. The index is read through the opened folder, for the name may be another
- * interface's by then. */
-static int interface_try(const char *name, void *userdata) {
-        Search *search = userdata;
+/* The folder of the interface, which of a renamed one stays valid, or -ENODEV: it is another one.
+ * The index is read through the opened folder, for the name may be another interface's by then. */
+static int interface_open(const Sysroot *sysroot, const char *name, uint32_t ifindex) {
         _cleanup_close_ int fd =
-                path_open(search->sysroot->sys_fd, O_PATH | O_DIRECTORY, "class/net/%.64s", name);
-        uint64_t ifindex;
+                path_open(sysroot->sys_fd, O_PATH | O_DIRECTORY, "class/net/%.64s", name);
+        uint64_t its;
 
         if (fd < 0)
-                return fd == -ENOENT || fd == -ENOTDIR ? 0 : fd;
-        if (path_read_u64(fd, UINT64_MAX, &ifindex, "ifindex") < 0 || ifindex != search->ifindex)
-                return 0;
-        search->fd = TAKE_FD(fd);
-        return -EEXIST;
+                return fd == -ENOENT || fd == -ENOTDIR ? -ENODEV : fd;
+        if (path_read_u64(fd, UINT64_MAX, &its, "ifindex") < 0 || its != ifindex)
+                return -ENODEV;
+        return TAKE_FD(fd);
 }
 
 /* The file is `ret_path` below the folder that is returned; the caller closes it. */
 static int setting_open_folder(const Sysroot *sysroot, const SettingKey *key,
                                char ret_path[static SETTING_TEXT_MAX]) {
-        Search search = { .sysroot = sysroot, .ifindex = key->ifindex };
-        int r = setting_path(key, ret_path);
+        _cleanup_closedir_ DIR *dir = NULL;
+        const char *name;
+        int fd, r = setting_path(key, ret_path);
 
         if (r < 0)
                 return r;
@@ -103,12 +96,13 @@ static int setting_open_folder(const Sysroot *sysroot, const SettingKey *key,
                 return r < 0 ? -errno : r;
         }
         /* An interface by its last known name; after a rename by its index. */
-        r = interface_try(key->device, &search);
-        if (r == 0)
-                r = path_foreach(sysroot->sys_fd, interface_try, &search, "class/net");
-        if (r == -EEXIST)
-                return search.fd;
-        return r == 0 || r == -ENOENT ? -ENODEV : r;
+        fd = interface_open(sysroot, key->device, key->ifindex);
+        r = fd == -ENODEV ? path_open_dir(sysroot->sys_fd, &dir, "class/net") : 0;
+        if (r < 0)
+                return r == -ENOENT ? -ENODEV : r;
+        while (fd == -ENODEV && (name = path_next(dir)))
+                fd = interface_open(sysroot, name, key->ifindex);
+        return fd;
 }
 
 /* --- the files --- */

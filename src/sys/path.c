@@ -207,20 +207,24 @@ DIR *dir_from_fd(int fd) {
         return dir;
 }
 
-int path_foreach(int dir_fd, PathCallback callback, void *userdata, const char *format, ...) {
-        _cleanup_closedir_ DIR *dir = NULL;
-        const struct dirent *entry;
+int path_open_dir(int dir_fd, DIR **ret, const char *format, ...) {
         char path[PATH_MAX + 1];
-        int r = 0;
-
-        dir = dir_from_fd(
+        DIR *dir = dir_from_fd(
                 openat(dir_fd, FORMAT_PATH(path, format), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
         if (!dir)
                 return errno == ENOTDIR ? -ENOENT : -errno;
-        while (r >= 0 && (entry = readdir(dir)))
+        *ret = dir;
+        return 0;
+}
+
+const char *path_next(DIR *dir) {
+        const struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
                 if (entry->d_name[0] != '.')
-                        r = callback(entry->d_name, userdata);
-        return r < 0 ? r : 0;
+                        return entry->d_name;
+        return NULL;
 }
 
 int path_identify(int dir_fd, FileIdentity *ret, const char *format, ...) {

@@ -61,15 +61,6 @@ bool disk_is_whole(const Sysroot *sysroot, const char *path) {
         return disk_name_counts(basename(path)) && !disk_is_partition(sysroot, path);
 }
 
-/* The controllers of a subsystem of NVMe. */
-typedef struct Controllers {
-        const Sysroot *sysroot;
-        const char *path; /* of the subsystem */
-        Device *device;
-        size_t n;
-        bool differ;
-} Controllers;
-
 int device_set_attachment(const Sysroot *sysroot, const char *path, Device *device) {
         char pci[SYSFS_PCI_MAX];
         int r;
@@ -81,29 +72,45 @@ int device_set_attachment(const Sysroot *sysroot, const char *path, Device *devi
         return r == -ENOMEM ? r : 0;
 }
 
-static int disk_add_controller(const char *name, void *userdata) {
-        Controllers *c = userdata;
-        char path[PATH_MAX];
-        int32_t node;
+/* Of a subsystem of NVMe, by its controllers. */
+static int disk_set_controllers(const Sysroot *sysroot, const char *subsystem, Device *device) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        int r = path_open_dir(sysroot->sys_fd, &dir, "%s", subsystem);
+        bool differ = false;
+        const char *name;
+        size_t n = 0;
 
-        /* "nvme0", and neither "nvme0n1" nor a file. */
-        if (!name_is_numbered(name, "nvme") || strspn(name + 4, "0123456789") != strlen(name + 4) ||
-            sysfs_resolve(c->sysroot, path, "%s/%s", c->path, name) < 0)
-                return 0;
-        if (c->n++ == 0)
-                return device_set_attachment(c->sysroot, path, c->device);
-        node = sysfs_node(c->sysroot, path);
-        if (c->device->node == DEVICE_NODE_UNKNOWN)
-                c->device->node = node;
-        else if (node != DEVICE_NODE_UNKNOWN && node != c->device->node)
-                c->differ = true;
-        return 0;
+        while (r >= 0 && (name = path_next(dir))) {
+                char path[PATH_MAX];
+                int32_t node;
+
+                /* "nvme0", and neither "nvme0n1" nor a file. */
+                if (!name_is_numbered(name, "nvme") ||
+                    strspn(name + 4, "0123456789") != strlen(name + 4) ||
+                    sysfs_resolve(sysroot, path, "%s/%s", subsystem, name) < 0)
+                        continue;
+                if (n++ == 0) {
+                        r = device_set_attachment(sysroot, path, device);
+                        continue;
+                }
+                node = sysfs_node(sysroot, path);
+                if (device->node == DEVICE_NODE_UNKNOWN)
+                        device->node = node;
+                differ |= node != DEVICE_NODE_UNKNOWN && node != device->node;
+        }
+        /* Where the controllers are on several nodes, none is the device's. */
+        if (differ)
+                device->node = DEVICE_NODE_UNKNOWN;
+        if (n > 1) { /* then no single address is the device's either */
+                free(device->pci);
+                device->pci = NULL;
+        }
+        return r;
 }
 
 int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
         _cleanup_(device_done) Device device = { .kind = DEVICE_DISK, .node = DEVICE_NODE_UNKNOWN };
         char subsystem[PATH_MAX];
-        Controllers c = { .sysroot = sysroot, .path = subsystem, .device = &device };
         uint64_t n_sectors = 0; /* of 512 bytes, whatever the disk's own are */
         int r;
 
@@ -116,14 +123,7 @@ int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
         if (path_starts_with(path, nvme_subsystem)) {
                 (void)strcpy(subsystem, path);
                 (void)sysfs_to_parent(subsystem);
-                r = path_foreach(sysroot->sys_fd, disk_add_controller, &c, "%s", subsystem);
-                /* Where the controllers are on several nodes, none is the device's. */
-                if (c.differ)
-                        device.node = DEVICE_NODE_UNKNOWN;
-                if (c.n > 1) { /* then no single address is the device's either */
-                        free(device.pci);
-                        device.pci = NULL;
-                }
+                r = disk_set_controllers(sysroot, subsystem, &device);
         } else
                 r = device_set_attachment(sysroot, path, &device);
         if (r == -ENOMEM)
@@ -132,25 +132,6 @@ int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
         device.size_bytes = n_sectors * 512;
         *ret = TAKE_STRUCT(device);
         return 0;
-}
-
-typedef struct DeviceSearch {
-        const Sysroot *sysroot;
-        DeviceList *list;
-} DeviceSearch;
-
-static int disk_add(const char *name, void *userdata) {
-        _cleanup_(device_done) Device device = { 0 };
-        DeviceSearch *search = userdata;
-        char path[PATH_MAX];
-        int r;
-
-        /* What is unplugged meanwhile is none. */
-        if (sysfs_resolve(search->sysroot, path, "class/block/%s", name) < 0 ||
-            !disk_is_whole(search->sysroot, path))
-                return 0;
-        r = disk_load(search->sysroot, path, &device);
-        return r < 0 ? r : device_list_add(search->list, &device);
 }
 
 /* --- network cards: which interfaces are real, which bundle others, and which of them carry the
@@ -191,27 +172,22 @@ static int card_add(const Sysroot *sysroot, const char *name, const char *path, 
         return device_list_add(list, &device);
 }
 
-static int card_add_if_real(const char *name, void *userdata) {
-        DeviceSearch *search = userdata;
-        char path[PATH_MAX];
-
-        /* A file such as "bonding_masters", or gone meanwhile. */
-        if (sysfs_resolve(search->sysroot, path, "class/net/%s", name) < 0 ||
-            (sysfs_is_virtual(path) && !path_exists(search->sysroot->sys_fd, "%s/bonding", path)))
-                return 0;
-        return card_add(search->sysroot, name, path, search->list);
-}
-
 int network_cards_load(const Sysroot *sysroot, DeviceList *list) {
-        DeviceSearch search = { .sysroot = sysroot, .list = list };
-        int r = path_foreach(sysroot->sys_fd, card_add_if_real, &search, "class/net");
+        _cleanup_closedir_ DIR *dir = NULL;
+        char path[PATH_MAX];
+        const char *name;
+        int r = path_open_dir(sysroot->sys_fd, &dir, "class/net");
 
         if (r == -ENOENT)
                 return 0;
+        while (r >= 0 && (name = path_next(dir)))
+                /* Neither a file such as "bonding_masters", nor gone meanwhile. */
+                if (sysfs_resolve(sysroot, path, "class/net/%s", name) >= 0 &&
+                    (!sysfs_is_virtual(path) || path_exists(sysroot->sys_fd, "%s/bonding", path)))
+                        r = card_add(sysroot, name, path, list);
         /* Masters that are no bonds: teams. One of them may be another's member. */
         for (size_t i = 0; r >= 0 && i < list->n_devices; i++) {
                 const char *master = list->devices[i].master;
-                char path[PATH_MAX];
 
                 if (!master || device_list_find(list, DEVICE_NET, master) ||
                     sysfs_resolve(sysroot, path, "class/net/%s", master) < 0)
@@ -248,19 +224,13 @@ static int route_add(WordList *list, const char *name) {
                        : word_list_add(list, name);
 }
 
-static int route_add_lower(const char *name, void *userdata) {
-        static const char lower[] = "lower_";
-
-        return strncmp(name, lower, strlen(lower)) == 0 ? route_add(userdata, name + strlen(lower))
-                                                        : 0;
-}
-
 int devices_load(const Sysroot *sysroot, DeviceList *ret) {
         _cleanup_device_list_ DeviceList list = { 0 };
         /* The default route's interface and those under it, in the order in which they were met. */
         _cleanup_(word_list_done) WordList route = { 0 };
-        DeviceSearch search = { .sysroot = sysroot, .list = &list };
-        char interface[INTERFACE_NAME_SIZE];
+        _cleanup_closedir_ DIR *disks = NULL;
+        char interface[INTERFACE_NAME_SIZE], path[PATH_MAX];
+        const char *name;
         int r = network_cards_load(sysroot, &list);
 
         if (r < 0)
@@ -271,24 +241,40 @@ int devices_load(const Sysroot *sysroot, DeviceList *ret) {
         /* Its packets go through the interface itself, or the cards below it, be it a bridge, a
          * VLAN, a bond, or several of them one on another. */
         for (size_t i = 0; r >= 0 && i < route.n_words; i++) {
-                const char *name = route.words[i];
-                char path[PATH_MAX];
+                const char *upper = route.words[i];
+                _cleanup_closedir_ DIR *dir = NULL;
 
                 for (size_t k = 0; k < list.n_devices; k++) {
                         Device *d = &list.devices[k];
 
-                        d->default_route |= d->kind == DEVICE_NET && (strcmp(d->name, name) == 0 ||
-                                                                      text_equal(d->master, name));
+                        d->default_route |= d->kind == DEVICE_NET && (strcmp(d->name, upper) == 0 ||
+                                                                      text_equal(d->master, upper));
                 }
-                if (sysfs_resolve(sysroot, path, "class/net/%s", name) >= 0)
-                        r = path_foreach(sysroot->sys_fd, route_add_lower, &route, "%s", path);
+                if (sysfs_resolve(sysroot, path, "class/net/%s", upper) >= 0)
+                        r = path_open_dir(sysroot->sys_fd, &dir, "%s", path);
                 if (r == -ENOENT)
                         r = 0;
+                while (r >= 0 && (name = path_next(dir)))
+                        if (strncmp(name, "lower_", strlen("lower_")) == 0)
+                                r = route_add(&route, name + strlen("lower_"));
         }
         if (r == -ENOMEM)
                 return r;
-        r = path_foreach(sysroot->sys_fd, disk_add, &search, "class/block");
-        if (r < 0 && r != -ENOENT)
+        r = path_open_dir(sysroot->sys_fd, &disks, "class/block");
+        if (r == -ENOENT)
+                r = 0;
+        while (r >= 0 && (name = path_next(disks))) {
+                _cleanup_(device_done) Device device = { 0 };
+
+                /* What is unplugged meanwhile is none. */
+                if (sysfs_resolve(sysroot, path, "class/block/%s", name) < 0 ||
+                    !disk_is_whole(sysroot, path))
+                        continue;
+                r = disk_load(sysroot, path, &device);
+                if (r >= 0)
+                        r = device_list_add(&list, &device);
+        }
+        if (r < 0)
                 return r;
         *ret = TAKE_STRUCT(list);
         return 0;

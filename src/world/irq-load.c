@@ -14,6 +14,7 @@
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/world/devices.h"
 #include "tidbnumad/world/irq-load.h"
+#include "tidbnumad/world/processes.h"
 
 /* --- devices, and the queues of network cards --- */
 
@@ -37,41 +38,30 @@ static int host_add_device(IrqHost *host, IrqDevice *device) {
         return 0;
 }
 
-/* The queues of one kind: "tx-3" with its file xps_cpus. */
-typedef struct QueueSearch {
-        const Sysroot *sysroot;
-        const char *path, *stem, *file;
-        IrqQueue *queues;
-        size_t n, allocated;
-} QueueSearch;
-
-static int queue_add(const char *name, void *userdata) {
-        QueueSearch *s = userdata;
-        const size_t stem = strlen(s->stem);
-        IrqQueue *queue;
-        uint64_t number;
-
-        if (strncmp(name, s->stem, stem) != 0 || parse_u64(name + stem, &number) < 0 ||
-            number >= QUEUES_MAX)
-                return 0;
-        if (ARRAY_RESERVE(s->queues, s->allocated, (size_t)number + 1) < 0)
-                return -ENOMEM;
-        queue = &s->queues[number];
-        if (number >= s->n)
-                s->n = (size_t)number + 1;
-        queue->mask_known = path_read_mask(s->sysroot->sys_fd, &queue->cpus, "%s/queues/%s/%s",
-                                           s->path, name, s->file) >= 0;
-        return 0;
-}
-
+/* The queues of one kind: "tx-3" with its file xps_cpus. `queues` and `n` are empty before. */
 static int queues_load(const Sysroot *sysroot, const char *path, const char *stem, const char *file,
-                       IrqQueue **ret, size_t *ret_n) {
-        QueueSearch search = { .sysroot = sysroot, .path = path, .stem = stem, .file = file };
-        int r = path_foreach(sysroot->sys_fd, queue_add, &search, "%s/queues", path);
+                       IrqQueue **queues, size_t *n) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        size_t allocated = 0;
+        const char *name;
 
-        *ret = search.queues;
-        *ret_n = search.n;
-        return r == -ENOMEM ? r : 0;
+        (void)path_open_dir(sysroot->sys_fd, &dir, "%s/queues", path);
+        while ((name = path_next(dir))) {
+                uint64_t number;
+                IrqQueue *queue;
+
+                if (strncmp(name, stem, strlen(stem)) != 0 ||
+                    parse_u64(name + strlen(stem), &number) < 0 || number >= QUEUES_MAX)
+                        continue;
+                if (ARRAY_RESERVE(*queues, allocated, (size_t)number + 1) < 0)
+                        return -ENOMEM;
+                queue = &(*queues)[number];
+                if (number >= *n)
+                        *n = (size_t)number + 1;
+                queue->mask_known = path_read_mask(sysroot->sys_fd, &queue->cpus, "%s/queues/%s/%s",
+                                                   path, name, file) >= 0;
+        }
+        return 0;
 }
 
 /* A device by its folder in /sys; `name` NULL: it is called by its address. */
@@ -88,20 +78,6 @@ static int host_add_by_path(const Sysroot *sysroot, const char *path, DeviceKind
         return device.name ? host_add_device(host, &device) : -ENOMEM;
 }
 
-typedef struct Search {
-        const Sysroot *sysroot;
-        IrqHost *host;
-} Search;
-
-static int host_add_controller(const char *name, void *userdata) {
-        Search *s = userdata;
-        char path[PATH_MAX];
-
-        return sysfs_resolve(s->sysroot, path, "class/nvme/%s", name) < 0
-                       ? 0
-                       : host_add_by_path(s->sysroot, path, DEVICE_NVME, name, false, s->host);
-}
-
 static bool host_has_pci(const IrqHost *host, const char *pci) {
         for (size_t i = 0; i < host->n_devices; i++)
                 if (host->devices[i].pci && strcasecmp(host->devices[i].pci, pci) == 0)
@@ -110,34 +86,34 @@ static bool host_has_pci(const IrqHost *host, const char *pci) {
 }
 
 /* An Ethernet card (class 02 00) that a driver has, and no interface that we see. */
-static int host_add_if_elsewhere(const char *name, void *userdata) {
+static int host_add_if_elsewhere(const Sysroot *sysroot, const char *name, IrqHost *host) {
         /* What hands a card to a guest or to a program, and not to a network namespace. */
         static const char *const drivers[] = { "pci-stub", "uio_pci_generic", "igb_uio",
                                                "xen-pciback", "pciback" };
-        Search *s = userdata;
         _cleanup_free_ char *driver = NULL;
         char path[PATH_MAX], class[16];
 
-        if (host_has_pci(s->host, name) ||
-            sysfs_resolve(s->sysroot, path, "bus/pci/devices/%s", name) < 0 ||
-            path_read(s->sysroot->sys_fd, class, sizeof(class), "%s/class", path) <= 0 ||
+        if (host_has_pci(host, name) ||
+            sysfs_resolve(sysroot, path, "bus/pci/devices/%s", name) < 0 ||
+            path_read(sysroot->sys_fd, class, sizeof(class), "%s/class", path) <= 0 ||
             strncmp(class, "0x0200", 6) != 0 ||
-            path_read_link_name(s->sysroot->sys_fd, &driver, "%s/driver", path) < 0 ||
+            path_read_link_name(sysroot->sys_fd, &driver, "%s/driver", path) < 0 ||
             strstr(driver, "vfio")) /* "vfio-pci", "mlx5_vfio_pci" */
                 return 0;
         for (size_t i = 0; i < ELEMENTSOF(drivers); i++)
                 if (strcmp(driver, drivers[i]) == 0)
                         return 0;
-        return host_add_by_path(s->sysroot, path, DEVICE_NET, NULL, true, s->host);
+        return host_add_by_path(sysroot, path, DEVICE_NET, NULL, true, host);
 }
 
 /* Network cards with their queues, NVMe controllers, what policies name by its address, and cards
  * of other network namespaces. 0, -ENOMEM, -EMFILE or -ENFILE. */
 static int host_add_devices(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
                             IrqHost *host) {
-        Search search = { .sysroot = sysroot, .host = host };
+        _cleanup_closedir_ DIR *controllers = NULL, *functions = NULL;
         _cleanup_device_list_ DeviceList cards = { 0 };
         char path[PATH_MAX];
+        const char *name;
         int r = network_cards_load(sysroot, &cards);
 
         for (size_t i = 0; r >= 0 && i < cards.n_devices; i++) {
@@ -163,10 +139,14 @@ static int host_add_devices(const Sysroot *sysroot, const IrqPolicy *policies, s
                         r = host_add_device(host, &device);
         }
         if (r >= 0)
-                r = path_foreach(sysroot->sys_fd, host_add_controller, &search, "class/nvme");
+                r = path_open_dir(sysroot->sys_fd, &controllers, "class/nvme");
+        while (r >= 0 && (name = path_next(controllers)))
+                if (sysfs_resolve(sysroot, path, "class/nvme/%s", name) >= 0)
+                        r = host_add_by_path(sysroot, path, DEVICE_NVME, name, false, host);
         if (r >= 0 || r == -ENOENT)
-                r = path_foreach(sysroot->sys_fd, host_add_if_elsewhere, &search,
-                                 "bus/pci/devices");
+                r = path_open_dir(sysroot->sys_fd, &functions, "bus/pci/devices");
+        while (r >= 0 && (name = path_next(functions)))
+                r = host_add_if_elsewhere(sysroot, name, host);
         if (r == -ENOENT)
                 r = 0;
         for (size_t i = 0; r >= 0 && i < n_policies; i++)
@@ -184,17 +164,8 @@ static int host_add_devices(const Sysroot *sysroot, const IrqPolicy *policies, s
 
 /* --- vectors, their masks and their counters --- */
 
-typedef struct Loading {
-        const Sysroot *sysroot;
-        const InterruptTable *interrupts;
-        const IrqHost *host;
-        IrqDevice *device;
-        size_t allocated;
-} Loading;
-
-static int vector_add(const char *name, void *userdata) {
-        Loading *l = userdata;
-        IrqDevice *device = l->device;
+static int vector_add(const Sysroot *sysroot, const InterruptTable *interrupts, const IrqHost *host,
+                      const char *name, IrqDevice *device, size_t *allocated) {
         IrqVector vector = { .role = IRQ_ROLE_OTHER, .queue = -1 };
         const IrqDevice *owner = NULL;
         const InterruptLine *line;
@@ -205,15 +176,15 @@ static int vector_add(const char *name, void *userdata) {
         if (parse_u64(name, &irq) < 0 || irq > UINT32_MAX)
                 return 0;
         vector.irq = (uint32_t)irq;
-        line = interrupts_find(l->interrupts, vector.irq);
-        if (ARRAY_RESERVE(device->vectors, l->allocated, i + 1) < 0 ||
+        line = interrupts_find(interrupts, vector.irq);
+        if (ARRAY_RESERVE(device->vectors, *allocated, i + 1) < 0 ||
             (line && line->names_length > 0 &&
              !(vector.name = strndup(line->names, line->names_length))))
                 return -ENOMEM;
         /* Several interfaces may share one PCI function: the vector belongs to the one with its
          * handler's name, else to the first. */
-        for (size_t k = 0; k < l->host->n_devices; k++) {
-                const IrqDevice *other = &l->host->devices[k];
+        for (size_t k = 0; k < host->n_devices; k++) {
+                const IrqDevice *other = &host->devices[k];
 
                 if (!other->pci || strcmp(other->pci, device->pci) != 0)
                         continue;
@@ -231,7 +202,7 @@ static int vector_add(const char *name, void *userdata) {
         if (vector.name)
                 vector.role =
                         irq_name_parse(device->kind, device->name, vector.name, &vector.queue);
-        if (irq_affinity_read(l->sysroot, vector.irq, &affinity) >= 0) {
+        if (irq_affinity_read(sysroot, vector.irq, &affinity) >= 0) {
                 vector.mask_known = true;
                 vector.requested = affinity.requested;
                 vector.effective_known = affinity.effective_known;
@@ -246,33 +217,25 @@ static int vector_add(const char *name, void *userdata) {
         return 0;
 }
 
-typedef struct Finding {
-        const Sysroot *sysroot;
-        pid_t pid;
-} Finding;
-
 /* By its name, and by its program where that may be read: the name takes half the time, and there
  * may be thousands of processes. */
-static int find_irqbalance(pid_t pid, _unused_ uint64_t inode, void *userdata) {
-        Finding *finding = userdata;
+pid_t irq_host_find_irqbalance(const Sysroot *sysroot) {
+        _cleanup_pid_list_ PidList pids = { 0 };
         char exe[PATH_MAX];
         int r;
 
-        if (path_read_record(finding->sysroot->proc_fd, exe, sizeof(exe), "%d/comm", pid) < 0 ||
-            strcmp(exe, "irqbalance") != 0)
-                return 0;
-        r = proc_exe_read(finding->sysroot, pid, exe, sizeof(exe));
-        if (r != -EACCES && (r < 0 || strcmp(basename(exe), "irqbalance") != 0))
-                return 0;
-        finding->pid = pid;
-        return -ECANCELED; /* it is found */
-}
+        (void)pid_list_read(sysroot, &pids);
+        for (size_t i = 0; i < pids.n_pids; i++) {
+                const pid_t pid = pids.pids[i];
 
-pid_t irq_host_find_irqbalance(const Sysroot *sysroot) {
-        Finding finding = { .sysroot = sysroot };
-
-        (void)proc_foreach_pid(sysroot, find_irqbalance, &finding);
-        return finding.pid;
+                if (path_read_record(sysroot->proc_fd, exe, sizeof(exe), "%d/comm", pid) < 0 ||
+                    strcmp(exe, "irqbalance") != 0)
+                        continue;
+                r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
+                if (r == -EACCES || (r >= 0 && strcmp(basename(exe), "irqbalance") == 0))
+                        return pid;
+        }
+        return 0;
 }
 
 int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
@@ -287,19 +250,21 @@ int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, siz
                 return r < 0 ? r : -ENOMEM;
         for (size_t i = 0; i < host.n_devices; i++) {
                 IrqDevice *device = &host.devices[i];
-                Loading loading = { .sysroot = sysroot,
-                                    .interrupts = &interrupts,
-                                    .host = &host,
-                                    .device = device };
+                _cleanup_closedir_ DIR *dir = NULL;
+                size_t allocated = 0;
+                const char *name;
 
                 /* Of the PCI function itself: a device below, such as a virtio device, has no such
                  * folder, and one above is a bridge with interrupts of its own. */
                 if (!device->pci)
                         continue;
-                r = path_foreach(sysroot->sys_fd, vector_add, &loading,
-                                 "bus/pci/devices/%s/msi_irqs", device->pci);
-                if (r == -ENOMEM)
-                        return r;
+                (void)path_open_dir(sysroot->sys_fd, &dir, "bus/pci/devices/%s/msi_irqs",
+                                    device->pci);
+                while ((name = path_next(dir))) {
+                        r = vector_add(sysroot, &interrupts, &host, name, device, &allocated);
+                        if (r < 0)
+                                return r;
+                }
                 /* The kernel chooses the CPUs of the I/O queues of NVMe (PCI_IRQ_AFFINITY in
                  * drivers/nvme/host/pci.c), except if there is only one vector for all queues. */
                 for (size_t k = 0; device->n_vectors > 1 && k < device->n_vectors; k++) {

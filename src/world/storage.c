@@ -31,32 +31,20 @@ void storage_devices_done(StorageDevices *storage) {
 
 /* --- which block device: its folder below /sys. -ENODEV: none that /sys knows --- */
 
-/* A search for a device by the content of one of its files. */
-typedef struct BlockSearch {
-        const Sysroot *sysroot;
-        const char *file, *content;
-        char *path;
-} BlockSearch;
-
-static int block_compare_file(const char *name, void *userdata) {
-        BlockSearch *search = userdata;
-        char path[PATH_MAX], text[256];
-
-        if (sysfs_resolve(search->sysroot, path, "class/block/%s", name) < 0 ||
-            path_read(search->sysroot->sys_fd, text, sizeof(text), "%s/%s", path, search->file) <=
-                    0 ||
-            strcmp(text, search->content) != 0)
-                return 0;
-        (void)strcpy(search->path, path);
-        return -ECANCELED;
-}
-
+/* By the content of one of its files. */
 static int block_find_by_file(const Sysroot *sysroot, const char *file, const char *content,
                               char ret[static PATH_MAX]) {
-        BlockSearch search = { .sysroot = sysroot, .file = file, .content = content, .path = ret };
-        int r = path_foreach(sysroot->sys_fd, block_compare_file, &search, "class/block");
+        _cleanup_closedir_ DIR *dir = NULL;
+        const char *name;
+        char text[256];
 
-        return r == -ECANCELED ? 0 : -ENODEV;
+        (void)path_open_dir(sysroot->sys_fd, &dir, "class/block");
+        while ((name = path_next(dir)))
+                if (sysfs_resolve(sysroot, ret, "class/block/%s", name) >= 0 &&
+                    path_read(sysroot->sys_fd, text, sizeof(text), "%s/%s", ret, file) > 0 &&
+                    strcmp(text, content) == 0)
+                        return 0;
+        return -ENODEV;
 }
 
 /* By its name in /dev: "/dev/sda1", "/dev/mapper/vg-data", "/dev/vg/data". */
@@ -105,17 +93,13 @@ static void storage_walk_done(StorageWalk *walk) {
         text_done(&walk->chain);
 }
 
-/* Names in their order: a device list sorts them; what else a device has stays empty. */
-static int slave_add(const char *name, void *userdata) {
-        _cleanup_(device_done) Device device = { .kind = DEVICE_DISK, .name = strdup(name) };
-
-        return device.name ? device_list_add(userdata, &device) : -ENOMEM;
-}
-
 static int storage_walk_down(StorageWalk *walk, const char *path, unsigned level) {
+        /* Names in their order: a device list sorts them; what else a device has stays empty. */
         _cleanup_device_list_ DeviceList slaves = { 0 };
+        _cleanup_closedir_ DIR *dir = NULL;
         char below[PATH_MAX], uuid[256], raid[32];
-        int r;
+        const char *slave;
+        int r = 0;
 
         text_append(&walk->chain, basename(path));
         if (level == LEVELS_MAX || walk->n_devices++ >= DEVICES_MAX || strlen(path) >= PATH_MAX)
@@ -126,9 +110,14 @@ static int storage_walk_down(StorageWalk *walk, const char *path, unsigned level
                 text_append(&walk->chain, " on ");
                 return storage_walk_down(walk, below, level + 1);
         }
-        r = path_foreach(walk->sysroot->sys_fd, slave_add, &slaves, "%s/slaves", path);
-        if (r == -ENOMEM)
-                return r;
+        (void)path_open_dir(walk->sysroot->sys_fd, &dir, "%s/slaves", path);
+        while ((slave = path_next(dir))) {
+                _cleanup_(device_done)
+                        Device device = { .kind = DEVICE_DISK, .name = strdup(slave) };
+
+                if (!device.name || device_list_add(&slaves, &device) < 0)
+                        return -ENOMEM;
+        }
         if (slaves.n_devices == 0) {
                 _cleanup_(device_done) Device device = { 0 };
 
@@ -154,7 +143,6 @@ static int storage_walk_down(StorageWalk *walk, const char *path, unsigned level
                         text_append(&walk->chain, " (device mapper)");
         } else if (path_read(walk->sysroot->sys_fd, raid, sizeof(raid), "%s/md/level", path) > 0)
                 text_appendf(&walk->chain, " (%s)", raid);
-        r = 0;
         for (size_t i = 0; i < slaves.n_devices && r >= 0; i++) {
                 const char *name = slaves.devices[i].name;
 
@@ -194,38 +182,33 @@ static int storage_add_device(StorageWalk *walk, const char *path) {
 
 /* --- file systems of several devices --- */
 
-/* btrfs lists the devices of each of its file systems in /sys/fs/btrfs/UUID/devices. */
-typedef struct Members {
-        StorageWalk *walk;
-        const char *one; /* of the file system that is searched for */
-        char folder[PATH_MAX];
-} Members;
-
-static int members_find(const char *uuid, void *userdata) {
-        Members *members = userdata;
-
-        (void)snprintf(members->folder, sizeof(members->folder), "fs/btrfs/%s/devices", uuid);
-        return path_exists(members->walk->sysroot->sys_fd, "%s/%s", members->folder, members->one)
-                       ? -ECANCELED
-                       : 0;
-}
-
-static int members_add(const char *name, void *userdata) {
-        Members *members = userdata;
+/* btrfs lists the devices of each of its file systems in /sys/fs/btrfs/UUID/devices: adds those
+ * that are beside this one. */
+static int storage_add_others(StorageWalk *walk, const char *one) {
+        const int sys_fd = walk->sysroot->sys_fd;
+        _cleanup_closedir_ DIR *all = NULL, *devices = NULL;
+        const char *uuid, *name;
         char path[PATH_MAX];
+        int r = 0;
 
-        if (strcmp(name, members->one) == 0 ||
-            sysfs_resolve(members->walk->sysroot, path, "class/block/%s", name) < 0)
-                return 0;
-        text_append(&members->walk->chain, ", ");
-        return storage_add_device(members->walk, path);
+        (void)path_open_dir(sys_fd, &all, "fs/btrfs");
+        while ((uuid = path_next(all)) && !path_exists(sys_fd, "fs/btrfs/%s/devices/%s", uuid, one))
+                ;
+        if (uuid)
+                r = path_open_dir(sys_fd, &devices, "fs/btrfs/%s/devices", uuid);
+        while (r >= 0 && (name = path_next(devices))) {
+                if (strcmp(name, one) == 0 ||
+                    sysfs_resolve(walk->sysroot, path, "class/block/%s", name) < 0)
+                        continue;
+                text_append(&walk->chain, ", ");
+                r = storage_add_device(walk, path);
+        }
+        return r;
 }
 
 /* --- one mount --- */
 
 static int storage_add_mount(StorageWalk *walk, const Mount *mount) {
-        const int sys_fd = walk->sysroot->sys_fd;
-        Members members = { .walk = walk };
         char number[32], path[PATH_MAX];
         int r;
 
@@ -266,11 +249,8 @@ static int storage_add_mount(StorageWalk *walk, const Mount *mount) {
         if (strcmp(mount->type, "btrfs") != 0 ||
             block_find_by_name(walk->sysroot, mount->source, path) < 0)
                 return -ENODEV;
-        members.one = basename(path);
         r = storage_add_device(walk, path);
-        if (r < 0 || path_foreach(sys_fd, members_find, &members, "fs/btrfs") != -ECANCELED)
-                return r < 0 ? r : 0;
-        return path_foreach(sys_fd, members_add, &members, "%s", members.folder);
+        return r < 0 ? r : storage_add_others(walk, basename(path));
 }
 
 /* `table` is searched for the file of a loop device. As storage_find(). */

@@ -56,11 +56,12 @@ bool path_exists(int dir_fd, const char *format, ...) _printf_(2, 3);
 /* openat(2) with O_CLOEXEC, or negative errno. */
 int path_open(int dir_fd, int flags, const char *format, ...) _printf_(3, 4);
 
-/* Calls back for each entry of a folder, in any order, but for those with a leading dot. A negative
- * answer ends the walk and is returned. -ENOENT: no such folder. */
-typedef int (*PathCallback)(const char *name, void *userdata);
-int path_foreach(int dir_fd, PathCallback callback, void *userdata, const char *format, ...)
-        _printf_(4, 5);
+/* Opens a folder, for path_next(). -ENOENT: there is none, or it is no folder. */
+int path_open_dir(int dir_fd, DIR **ret, const char *format, ...) _printf_(3, 4);
+
+/* The names of its entries one after the other, in any order, but for those with a leading dot.
+ * NULL: there are no more; also of NULL. */
+const char *path_next(DIR *dir);
 
 typedef struct FileIdentity {
         dev_t dev;
