@@ -77,7 +77,6 @@ Manager *manager_free(Manager *m) {
         sampling_done(&m->sampling);
         registry_done(&m->registry);
         sd_event_source_unref(m->placing.timer);
-        free(m->binding.policy_counters);
         free(m->placing.left_bytes);
         huge_pools_done(&m->placing.pools);
         free(m->placing.units);

@@ -54,12 +54,8 @@ static void manager_announce_starts(Manager *m) {
  * again. */
 static int manager_put_in_force(Manager *m, PolicySet *fresh,
                                 int (*take_over)(Host *, PolicySet *)) {
-        int r = binding_carry_counters(&m->binding, fresh);
+        int r;
 
-        if (r >= 0)
-                r = access_carry_counts(&m->sampling, fresh);
-        if (r < 0)
-                return r;
         place_note_policies(&m->placing, fresh);
         r = take_over(&m->host, fresh);
         if (r < 0)

@@ -95,7 +95,7 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
                 age = 0;
         latency = age + seen_seconds;
         if (age < LATENCY_AGE_MAX)
-                histogram_add(&b->policy_counters[i->policy_index].bind_latency, latency);
+                histogram_add(&b->host->policy_counters[i->policy_index].bind_latency, latency);
         if (i->binding.progress.cpu_writes > 0 && latency >= LATE_SECONDS)
                 i->binding.late_pid = i->members[0].process.id.pid;
 }
@@ -108,7 +108,7 @@ static void bind_try_later(const Binder *b, Instance *i, int error) {
                             i->name, i->binding.failure ? i->binding.failure : strerror(-error));
         (void)binding_enter(b, i, EVENT_FAILURE, clock_monotonic_usec());
         i->binding.bind_failures++;
-        b->policy_counters[i->policy_index].bind_failures[i->binding.failure_code]++;
+        b->host->policy_counters[i->policy_index].bind_failures[i->binding.failure_code]++;
         i->binding.effect_deadline_usec = 0;
         host_queue(b->host, HOST_WORK_PUBLISH);
 }
@@ -298,7 +298,7 @@ static void bind_failed(const Binder *b, Instance *i, int error) {
 static void join_failed(const Binder *b, Instance *i, int error) {
         i->binding.call_kind = STEP_SET_CPUS;
         i->binding.bind_attempts++;
-        b->policy_counters[i->policy_index].bind_attempts++;
+        b->host->policy_counters[i->policy_index].bind_attempts++;
         bind_failed(b, i, error);
 }
 
@@ -420,7 +420,7 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         if (step->kind == STEP_SET_CPUS) /* the guard may widen its nodes meanwhile */
                 i->binding.join_deadline_usec = 0;
         i->binding.bind_attempts++;
-        b->policy_counters[i->policy_index].bind_attempts++;
+        b->host->policy_counters[i->policy_index].bind_attempts++;
         if (r < 0)
                 bind_failed(b, i, r);
         if (r <= 0)
@@ -486,23 +486,6 @@ bool bind_choose_backend(const Binder *b) {
 }
 
 #define INTERVAL_MAX_USEC (UINT64_C(60) * 1000 * 1000)
-
-int binding_carry_counters(Binder *b, const PolicySet *fresh) {
-        const PolicySet *before = &b->host->policies;
-        PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
-
-        if (!counters)
-                return -ENOMEM;
-        for (size_t i = 0; i < fresh->n_policies; i++) {
-                const Policy *p = policy_set_find(before, fresh->policies[i].name);
-
-                if (p)
-                        counters[i] = b->policy_counters[p - before->policies];
-        }
-        free(b->policy_counters);
-        b->policy_counters = counters;
-        return 0;
-}
 
 /* Kernels of 6.1 and later move, on a write of the memory nodes, from the nodes of the write before
  * it; a cpuset without an earlier write has none. */

@@ -146,7 +146,7 @@ static void drift_repair(const Binder *b, Instance *i, DriftKind kind, IdView ou
         /* The minute of back-off begins with the last repair. */
         if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)
                 drift->end_usec = now_usec + WINDOW_USEC;
-        b->policy_counters[i->policy_index].drift_repairs[kind]++;
+        b->host->policy_counters[i->policy_index].drift_repairs[kind]++;
         if (kind == DRIFT_THREADS)
                 journal_log(&b->host->journal, LOG_NOTICE, &fields,
                             "%s: something else let %zu of its %zu threads run outside CPUs %s; "

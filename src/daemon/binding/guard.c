@@ -152,7 +152,7 @@ static void guard_note_widened(const Binder *b, Instance *i, const NodeSet *mems
         i->binding.guard.widened = true;
         i->binding.guard.rested_since_usec = 0;
         i->binding.guard.n_widenings++;
-        b->policy_counters[i->policy_index].memory_widenings++;
+        b->host->policy_counters[i->policy_index].memory_widenings++;
         guard_log_safe(b, i);
         host_queue(b->host, HOST_WORK_PUBLISH);
 }

@@ -62,7 +62,7 @@ static void migration_begin_window(Migration *m, const Pressure *pressure, uint6
 
 void move_progress_add(const Binder *b, Instance *i, uint64_t bytes) {
         i->binding.migrated_bytes += bytes;
-        b->policy_counters[i->policy_index].migrated_bytes += bytes;
+        b->host->policy_counters[i->policy_index].migrated_bytes += bytes;
         i->binding.migration.moved_bytes += bytes;
 }
 
@@ -135,7 +135,7 @@ static void end_move_pass(const Binder *b, Instance *i, bool whole, uint64_t now
         i->binding.progress.pass_found_bytes = i->binding.counted.found_bytes;
         i->binding.progress.pass_moved_bytes = i->binding.counted.moved_bytes;
         i->binding.failed_pages += i->binding.counted.failed_pages;
-        b->policy_counters[i->policy_index].failed_pages += i->binding.counted.failed_pages;
+        b->host->policy_counters[i->policy_index].failed_pages += i->binding.counted.failed_pages;
         (void)binding_enter(b, i, EVENT_PASSED, now_usec);
 }
 

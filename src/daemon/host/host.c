@@ -117,6 +117,7 @@ void host_close(Host *h) {
         closep(&h->runtime_fd);
         closep(&h->lock_fd);
         policy_set_done(&h->policies);
+        free(h->policy_counters);
         requests_done(&h->requests);
         source_file_list_done(&h->policy_files);
         diagnostics_done(&h->policy_errors);

@@ -119,20 +119,33 @@ int load_policies(Host *h, PolicySet *ret) {
         return 1;
 }
 
-static void policies_swap(Host *h, PolicySet *fresh) {
+static int policies_swap(Host *h, PolicySet *fresh) {
         const PolicySet former = h->policies;
+        PolicyInfo *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
 
+        if (!counters)
+                return -ENOMEM;
+        for (size_t i = 0; i < fresh->n_policies; i++) {
+                const Policy *p = policy_set_find(&former, fresh->policies[i].name);
+
+                if (p)
+                        counters[i] = h->policy_counters[p - former.policies];
+        }
+        free(h->policy_counters);
+        h->policy_counters = counters;
         h->policies = *fresh;
         *fresh = former;
+        return 0;
 }
 
 int load_take_over(Host *h, PolicySet *fresh) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_LOADED };
         const size_t n_before = policy_set_count_written(&h->policies);
         const size_t n_now = policy_set_count_written(fresh);
-        int r = 0;
+        int r = policies_swap(h, fresh);
 
-        policies_swap(h, fresh);
+        if (r < 0)
+                return r;
         h->policies_known = true;
         h->policies_kept = !h->policy_load_success;
         h->n_adopted = 0;
@@ -193,8 +206,10 @@ int load_add_watched(PolicySet *set) {
 
 int load_adopt(Host *h, PolicySet *fresh) {
         size_t n = 0;
+        int r = policies_swap(h, fresh);
 
-        policies_swap(h, fresh);
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < h->policies.n_policies; i++)
                 n += h->policies.policies[i].adopted;
         h->n_adopted = n;

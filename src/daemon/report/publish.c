@@ -227,10 +227,8 @@ static void fill_policies(const Report *report, Snapshot *s, PolicyInfo *list) {
         /* Built-in policies are never in force together with others. */
         s->n_policies = policy_set_count_written(&host->policies);
         for (size_t i = 0; i < s->n_policies; i++) {
-                list[i] = report->binding->policy_counters[i];
+                list[i] = host->policy_counters[i];
                 list[i].name = host->policies.policies[i].name;
-                memcpy(list[i].accesses, report->sampling->access.policy_counts[i].by,
-                       sizeof(list[i].accesses));
         }
 }
 

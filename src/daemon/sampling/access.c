@@ -52,30 +52,6 @@ static const char *open_reason(int error) {
         }
 }
 
-/* --- sums by policy --- */
-
-void access_done(Access *a) {
-        free(a->policy_counts);
-        *a = (Access){ .wanted = false };
-}
-
-int access_carry_counts(Sampling *s, const PolicySet *fresh) {
-        const PolicySet *before = &s->host->policies;
-        AccessCounts *counts = calloc(fresh->n_policies + 1, sizeof(*counts));
-
-        if (!counts)
-                return -ENOMEM;
-        for (size_t i = 0; s->access.policy_counts && i < fresh->n_policies; i++) {
-                const Policy *p = policy_set_find(before, fresh->policies[i].name);
-
-                if (p)
-                        counts[i] = s->access.policy_counts[p - before->policies];
-        }
-        free(s->access.policy_counts);
-        s->access.policy_counts = counts;
-        return 0;
-}
-
 /* --- which events --- */
 
 /* Returns why there are no events; NULL: `ret` has them. */
@@ -99,9 +75,7 @@ static const char *find_events(const Sampling *s, AccessEvents *ret) {
 }
 
 void access_choose(Sampling *s) {
-        Access now = { .wanted = s->host->policies.sampling_access,
-                       .next = s->access.next,
-                       .policy_counts = s->access.policy_counts };
+        Access now = { .wanted = s->host->policies.sampling_access, .next = s->access.next };
         Locality localities[N_LOCALITIES];
         PerfCode codes[N_LOCALITIES];
         const char *reason = "";
@@ -136,10 +110,9 @@ void access_choose(Sampling *s) {
                         access_close(&i->sampling.access.counters);
                         i->sampling.access = (InstanceAccess){ .logged = false };
                 }
-                if (s->access.policy_counts)
-                        memset(s->access.policy_counts, 0,
-                               (s->host->policies.n_policies + 1) *
-                                       sizeof(s->access.policy_counts[0]));
+                for (size_t i = 0; i <= s->host->policies.n_policies; i++)
+                        memset(s->host->policy_counters[i].accesses, 0,
+                               sizeof(s->host->policy_counters[i].accesses));
         }
         s->access = now;
         if (now.available)
@@ -159,7 +132,7 @@ void access_begin_round(Sampling *s) {
 static void instance_add_sample(Sampling *s, Instance *i, const AccessSample *sample) {
         for (Locality l = 0; l < N_LOCALITIES; l++) {
                 i->sampling.access.counts[l] += sample->counts[l];
-                s->access.policy_counts[i->policy_index].by[l] += sample->counts[l];
+                s->host->policy_counters[i->policy_index].accesses[l] += sample->counts[l];
         }
 }
 

@@ -294,7 +294,6 @@ void sampling_init(Sampling *s, Host *host, const Registry *registry) {
 void sampling_done(Sampling *s) {
         sd_event_source_unref(s->timer);
         sd_event_source_unref(s->rounds.source);
-        access_done(&s->access);
         *s = (Sampling){ .host = NULL };
 }
 

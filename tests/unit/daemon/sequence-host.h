@@ -451,7 +451,7 @@ typedef struct Daemon {
         Node nodes[2];
         uint64_t watermarks[2], left[2];
         Policy policy;
-        PolicyCounters counters[1];
+        PolicyInfo counters[2];
         Rooms rooms;
         Instance *instance;
         unsigned n_passes;
@@ -524,7 +524,7 @@ static inline void daemon_init(Daemon *d) {
                       .host.journal = { .max_priority = -1 },
                       .host.runtime_fd = world.tree.fd,
                       .placing.left_bytes = d->left,
-                      .binding.policy_counters = d->counters };
+                      .host.policy_counters = d->counters };
         rooms_wire(m);
         assert_int_equal(sd_event_new(&m->host.event), 0);
         drift_start(&m->binding);
@@ -536,7 +536,6 @@ static inline void daemon_init(Daemon *d) {
         m->host.backend.all_cpus = cpu_set("0-7");
         m->host.backend.all_nodes = node_set("0-1");
         assert_int_equal(undo_start(&m->undo), 0);
-        assert_int_equal(access_carry_counts(&m->sampling, &m->host.policies), 0);
         process.id.start_ticks = handle.start_ticks;
         d->instance = rooms_add(m, &d->policy, &process, &handle);
         instance_queue(d->instance, WORK_JOINED);

@@ -12,7 +12,7 @@ typedef struct TestHost {
         Node nodes[NODES];
         uint16_t distances[NODES * NODES];
         uint64_t watermarks[NODES], left[NODES];
-        PolicyCounters counters[SERVICES];
+        PolicyInfo counters[SERVICES + 1];
         uint64_t rate_bytes_per_sec; /* of the mover, by each policy */
         MigrateMode migrate;
         Policy policies[SERVICES];
@@ -38,12 +38,9 @@ static inline void rooms_start(TestHost *h, const FakeTree *tree) {
                 .host.runtime_fd = tree->fd,
                 .host.journal = { .max_priority = LOG_WARNING },
                 .placing.left_bytes = h->left,
-                .binding.policy_counters = h->counters
+                .host.policy_counters = h->counters
         };
         rooms_wire(m);
-        assert_int_equal(access_carry_counts(&m->sampling, &(PolicySet){ .policies = h->policies,
-                                                                         .n_policies = SERVICES }),
-                         0);
         m->host.sysroot.live = true;
         assert_int_equal(sd_event_new(&m->host.event), 0);
         assert_int_equal(undo_open(&m->undo.records, tree->fd), 0);

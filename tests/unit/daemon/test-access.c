@@ -36,7 +36,7 @@ typedef struct TestHost {
         FakeTree runtime;
         Args args;
         Policy policy;
-        PolicyCounters counters[1];
+        PolicyInfo counters[2];
         Instance *instance;
         Capture said;
 } TestHost;
@@ -62,13 +62,12 @@ static void host_init(TestHost *h) {
         fake_init(&h->runtime);
         h->rooms.host.runtime_fd = h->runtime.fd;
         h->rooms.host.policies_known = true;
-        h->rooms.binding.policy_counters = h->counters;
+        h->rooms.host.policy_counters = h->counters;
         h->rooms.host.policies.policies = &h->policy;
         h->rooms.host.policies.n_policies = 1;
         h->rooms.host.policies.sampling_access = true;
         journal_init(&h->rooms.host.journal, false);
         rooms_wire(&h->rooms);
-        assert_int_equal(access_carry_counts(&h->rooms.sampling, &h->rooms.host.policies), 0);
         h->instance = add(h);
 }
 
@@ -310,7 +309,6 @@ HOST_TEST(a_missing_capability_is_named) {
 
 static void assert_unknown(TestHost *h, FakeTree *tree, const char *cpuinfo, const char *said) {
         fake_write(tree, "proc/cpuinfo", cpuinfo);
-        access_done(&h->rooms.sampling.access);
         choose(h);
         assert_contains(h->said.text, said);
         assert_false(is_available(h));

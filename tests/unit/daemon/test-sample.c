@@ -35,7 +35,7 @@ typedef struct TestHost {
         Sampling *sampling;
         NodeSet here, elsewhere;
         Policy policy;
-        PolicyCounters counters[1];
+        PolicyInfo counters[2];
         Instance *instance;
         Capture said;
 } TestHost;
@@ -101,9 +101,8 @@ static void host_init(TestHost *h) {
                                               .sampling_budget_ppm = 10000 };
         h->rooms.host.policies_known = true;
         h->rooms.host.backend.why_not = "it is a test";
-        h->rooms.binding.policy_counters = h->counters;
+        h->rooms.host.policy_counters = h->counters;
         rooms_wire(&h->rooms);
-        assert_int_equal(access_carry_counts(h->sampling, &h->rooms.host.policies), 0);
         assert_int_equal(proc_open(&h->rooms.host.sysroot, getpid(), &handle), 0);
         h->instance = rooms_add(&h->rooms, &h->policy, &process, &handle);
         sampling_begin_round(h->sampling, clock_monotonic_usec());

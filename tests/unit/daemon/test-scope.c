@@ -263,11 +263,11 @@ static bool carry_out(TestHost *h, int note, int start) {
 
 /* What cannot be written down is not done; what was is not written again. */
 HOST_TEST(the_record_comes_first) {
-        PolicyCounters counters = { 0 };
+        PolicyInfo counters = { 0 };
 
         memset(&backend, 0, sizeof(backend));
         h->m.host.backend.ops = &ops;
-        h->m.binding.policy_counters = &counters;
+        h->m.host.policy_counters = &counters;
         add(h, 50, HOME, NULL);
         assert_false(carry_out(h, 1, 1)); /* there is no folder yet */
         assert_failure(h, "cannot be saved");

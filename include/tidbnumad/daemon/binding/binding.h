@@ -10,10 +10,6 @@
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/world/binding.h"
 
-/* Counters of one policy, at the same index as the policy: as they are published, except for the
- * name and the accesses, which the report adds. */
-typedef PolicyInfo PolicyCounters;
-
 /* Each round over all instances reads the threads of only some of them; see below. */
 typedef struct ThreadRounds {
         size_t next;    /* the instance at which the next round begins */
@@ -33,15 +29,9 @@ typedef struct Binder {
         struct Guard *guard; /* see guard.h; NULL: not started; owned */
         int drift_fd;        /* inotify(7) on the cpuset files of bound instances; -EBADF: none */
         sd_event_source *drift_source;
-        PolicyCounters *policy_counters; /* n_policies; owned */
-        ThreadRounds thread_rounds[2];   /* [0]: instances without a cpuset; [1]: with one */
-        size_t n_found_bound;            /* see reconcile_log_found(); not logged yet */
+        ThreadRounds thread_rounds[2]; /* [0]: instances without a cpuset; [1]: with one */
+        size_t n_found_bound;          /* see reconcile_log_found(); not logged yet */
 } Binder;
-
-/* Counters belong to a policy's name, so that a reload keeps them. The last element counts for
- * instances that no policy names any more. To be called before `fresh` is in force. 0 or -ENOMEM.
- */
-int binding_carry_counters(Binder *b, const PolicySet *fresh);
 
 /* Does the work that was queued for the instance (Work): mostly, its binding begins again. */
 void binding_work(const Binder *b, Instance *instance, uint32_t work, uint64_t now_usec);

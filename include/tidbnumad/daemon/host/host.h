@@ -117,7 +117,10 @@ struct Host {
         int32_t intruder; /* see Members.intruder */
 
         PolicySet policies;
-        Diagnostics policy_errors; /* of the last attempt */
+        PolicyInfo *policy_counters; /* as they are published, at the same index, without names;
+                                      * the last one counts for instances that no policy names any
+                                      * more. Written by sampling and binding; owned */
+        Diagnostics policy_errors;   /* of the last attempt */
         Diagnostics policy_warnings;
         bool policy_load_success;
         bool policies_known; /* policies are in force: of the files, or those that were kept */
@@ -175,8 +178,9 @@ void host_lock_memory(Host *host);
 int load_policies(Host *host, PolicySet *ret);
 
 /* Puts `fresh`, the result of load_policies(), in force; afterwards `fresh` contains the former
- * policies, to which instances may still refer. Keeps it for a start at which the files are
- * refused. 0 or -ENOMEM. */
+ * policies, to which instances may still refer. Counters belong to a policy's name, so that a
+ * reload keeps them. Keeps the policies for a start at which the files are refused. 0 or -ENOMEM.
+ */
 int load_take_over(Host *host, PolicySet *fresh);
 
 /* Where no policies are in force: `fresh` holds on to what an earlier run has bound, and nothing

@@ -33,24 +33,13 @@ void cost_pause(Sampling *sampling, Begun begun);
 
 #define ACCESS_REASON_MAX 160u
 
-/* Sums over all instances of a policy, also over those that have ended. */
-typedef struct AccessCounts {
-        uint64_t by[N_LOCALITIES];
-} AccessCounts;
-
 /* State of counting accesses. */
 typedef struct Access {
         bool wanted, available;
         AccessEvents events; /* events that are counted; valid if counting is available */
         char reason[ACCESS_REASON_MAX]; /* why counting is not available */
         size_t next;                    /* the instance at which the round is */
-        AccessCounts *policy_counts;    /* at the same index as the policy; owned */
 } Access;
-
-void access_done(Access *access);
-
-/* As binding_carry_counters(). */
-int access_carry_counts(Sampling *s, const PolicySet *fresh);
 
 /* Chooses the events by the policies in force, and checks whether this machine has them. */
 void access_choose(Sampling *s);
