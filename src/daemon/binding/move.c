@@ -172,41 +172,29 @@ static bool begin_process(const Binder *b, Instance *i) {
  * with cpuset.memory_migrate could do the same, but only towards nodes that become the only ones of
  * the process, which is wrong for `preferred`, and it blocks the writer. */
 
-/* Sends each node's pages to the node that will have the most room after the moves before it. 0:
- * there is nothing to move; 1: the first call is due; negative errno. */
-static int kernel_moves_plan(const Binder *b, Instance *i) {
+/* The next node whose pages the kernel moves, as a whole to the one with the most room: as that is
+ * after the moves before it. False: there is none. */
+static bool kernel_finds_node(const Binder *b, Instance *i) {
         const Topology *topology = &b->host->topology;
-        _cleanup_free_ NodeRoom *rooms = NULL;
-        _cleanup_free_ NodeMove *node_moves = NULL;
-        size_t n_rooms, n = 0;
-        int r;
+        InstanceBinding *own = &i->binding;
 
-        binding_end_kernel_moves(i);
-        r = room_of(b->placing, i, &rooms, &n_rooms);
-        if (r < 0)
-                return r;
-        node_moves = calloc(topology->n_nodes, sizeof(*node_moves));
-        if (!node_moves)
-                return -ENOMEM;
-        for (size_t k = 0; i->memory_known && k < topology->n_nodes; k++) {
-                const uint64_t bytes = i->by_node[k].anon_bytes;
+        for (; i->memory_known && own->sweep_node < topology->n_nodes; own->sweep_node++) {
+                const uint64_t bytes = i->by_node[own->sweep_node].anon_bytes;
+                _cleanup_free_ NodeRoom *rooms = NULL;
+                size_t n_rooms;
                 int best;
 
-                if (bytes == 0 || id_set_has(&i->binding.placement.nodes, topology->nodes[k].id))
+                if (bytes == 0 ||
+                    id_set_has(&own->placement.nodes, topology->nodes[own->sweep_node].id) ||
+                    room_of(b->placing, i, &rooms, &n_rooms) < 0)
                         continue;
                 best = fit_best(rooms, n_rooms, bytes);
                 if (best < 0)
                         continue;
-                rooms[best].free_bytes -=
-                        bytes < rooms[best].free_bytes ? bytes : rooms[best].free_bytes;
-                node_moves[n++] =
-                        (NodeMove){ .from = topology->nodes[k].id, .to = rooms[best].node };
+                own->sweep_to = rooms[best].node;
+                return true;
         }
-        if (n == 0)
-                return 0;
-        i->binding.kernel = (KernelMoves){ .list = TAKE_PTR(node_moves), .n = n };
-        i->binding.by = MOVE_KERNEL;
-        return 1;
+        return false;
 }
 
 static void wait_for_worker(Instance *i) {
@@ -219,9 +207,9 @@ static void wait_for_worker(Instance *i) {
  * follows can distinguish the two. */
 static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         Workers *workers = b->host->workers;
-        KernelMoves *kernel = &i->binding.kernel;
-        const NodeMove *move = &kernel->list[kernel->next / i->n_members];
-        const Member *member = &i->members[kernel->next % i->n_members];
+        InstanceBinding *own = &i->binding;
+        const uint32_t from = b->host->topology.nodes[own->sweep_node].id;
+        const Member *member = &i->members[own->sweep_process];
         int r = proc_is_alive(member->handle) ? 0 : -ESRCH;
 
         /* A process whose memory map does not answer would block the worker, and everybody who
@@ -229,20 +217,23 @@ static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         if (r >= 0 && !workers_are_busy(workers, WORKER_ONCE))
                 r = worker_probe(workers, member->handle, member->process.uid);
         if (r >= 0)
-                r = worker_migrate(workers, member->handle, move->from, move->to);
+                r = worker_migrate(workers, member->handle, from, own->sweep_to);
         if (r == -EAGAIN) {
                 wait_for_worker(i);
                 return;
         }
         if (r < 0 && r != -ESRCH)
                 journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
-                            "the kernel was not asked to move node %u of process %d: %s",
-                            move->from, member->handle->pid, strerror(-r));
-        i->binding.due_usec = now_usec;
-        if (++kernel->next < kernel->n * i->n_members)
+                            "the kernel was not asked to move node %u of process %d: %s", from,
+                            member->handle->pid, strerror(-r));
+        own->due_usec = now_usec;
+        if (++own->sweep_process < i->n_members)
                 return;
-        binding_end_kernel_moves(i);
-        i->binding.by = MOVE_PULL;
+        own->sweep_process = 0;
+        own->sweep_node++;
+        if (kernel_finds_node(b, i))
+                return;
+        own->by = MOVE_PULL;
         if (!begin_process(b, i))
                 end_move_pass(b, i, false, now_usec);
 }
@@ -253,14 +244,13 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         const bool at_once = step_moves_at_once(i->binding.placement.migrate, i->memory_known);
         Migration *m = &i->binding.migration;
         Pressure pressure = { 0 };
-        int r;
 
-        i->binding.by = MOVE_PULL;
+        i->binding.by = at_once ? MOVE_KERNEL : MOVE_PULL;
         /* If the control group is not known, it may contain other processes. */
         i->binding.walk.alone = i->binding.observed.alone && (i->memory_known || scope_of(i));
         i->binding.walk.files = binding_narrowing_takes_files(b, i);
         i->binding.missed = false;
-        i->binding.mover_process = 0;
+        i->binding.mover_process = i->binding.sweep_node = i->binding.sweep_process = 0;
         i->binding.counted = (MoverCounters){ 0 };
         m->pressure_known = read_pressure(b, i, &pressure) == 0;
         migration_begin_window(m, &pressure, now_usec);
@@ -285,14 +275,9 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
                         end_move_pass(b, i, true, now_usec);
                 return;
         }
-        r = kernel_moves_plan(b, i);
         /* The result of the calls is not reported; the next reconcile sees what they moved. */
         i->binding.missed = true;
-        if (r < 0)
-                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
-                            "the kernel was not asked to move the memory of %s: %s", i->name,
-                            strerror(-r));
-        if (r <= 0)
+        if (!kernel_finds_node(b, i))
                 end_move_pass(b, i, false, now_usec);
 }
 

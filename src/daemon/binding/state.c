@@ -12,11 +12,6 @@
 #define SOON_USEC (UINT64_C(20) * 1000)
 #define SETTLE_USEC (UINT64_C(1000) * 1000)
 
-void binding_end_kernel_moves(Instance *i) {
-        free(i->binding.kernel.list);
-        i->binding.kernel = (KernelMoves){ 0 };
-}
-
 bool binding_cpus_applied(const Instance *i) {
         for (size_t k = 0; k < i->n_members; k++)
                 if (!i->members[k].cpus_applied)
@@ -40,7 +35,6 @@ static void instance_is_due_by(Instance *i, uint64_t usec) {
 }
 
 static void instance_restart(Instance *i, uint64_t now_usec) {
-        binding_end_kernel_moves(i);
         i->binding.progress = (Progress){ 0 };
         i->binding.threads_known = false;
         i->binding.rest_until_usec = 0;
@@ -136,7 +130,6 @@ void binding_set_failure(Instance *i, Reason code, const char *format, ...) {
 }
 
 void binding_end(Instance *i) {
-        binding_end_kernel_moves(i);
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         i->binding.limit.call.slot = sd_bus_slot_unref(i->binding.limit.call.slot);
         free(i->binding.limit.recent);

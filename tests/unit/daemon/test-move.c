@@ -52,6 +52,7 @@ int __wrap_worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t f
 int __wrap_worker_migrate(_unused_ Workers *workers, const ProcHandle *handle, uint32_t from,
                           uint32_t to) {
         note_step(fmt("%d:%u-%u", handle->pid, from, to));
+        set_memory(to, 950 - (unsigned)mover.mib[from], 0);
         mover.mib[to] += mover.mib[from];
         mover.mib[from] = 0;
         kernel_hold("10.service", mover.mib);

@@ -72,9 +72,6 @@ bool binding_narrowing_takes_files(const Binder *b, const Instance *instance);
 /* Takes over what the undo record shows to be applied, also by an earlier run of the daemon. */
 void binding_adopt_record(Instance *instance);
 
-/* Cancels the migrate_pages(2) calls that were not made yet. */
-void binding_end_kernel_moves(Instance *instance);
-
 /* Forgets the nodes that the guard added, because they are no longer needed. */
 void binding_end_widening(Instance *instance);
 

@@ -196,11 +196,6 @@ typedef struct Answer {
         struct Instance *instance;
 } Answer;
 
-/* The memory on one node, and the node to which it is moved. */
-typedef struct NodeMove {
-        uint32_t from, to;
-} NodeMove;
-
 /* MemoryMax= of its unit; see limit_follow(). */
 typedef struct InstanceMemoryLimit {
         LimitState state;
@@ -226,12 +221,6 @@ typedef enum MoveKind {
         MOVE_KERNEL, /* by migrate_pages(2), a node at once; then as above */
         MOVE_SWEEP,  /* what the mover cannot see */
 } MoveKind;
-
-/* The calls of `migrate: kernel`. */
-typedef struct KernelMoves {
-        NodeMove *list; /* NULL: none is under way; owned */
-        size_t n, next; /* `next` counts each process of each */
-} KernelMoves;
 
 /* Written by the module of binding: the progress of an instance towards its place. */
 typedef struct InstanceBinding {
@@ -283,11 +272,11 @@ typedef struct InstanceBinding {
         MoverCounters counted; /* by the pass */
         bool missed;           /* a live process could not be read */
         unsigned execs;        /* programs that the current process has executed during the pass */
-        KernelMoves kernel;    /* calls of migrate_pages(2), made before the pass */
         bool at_worker;        /* a worker has the next piece; `due_usec` is when to poll it */
         uint64_t join_deadline_usec; /* cgroup1: a worker has until then to put it into its group,
                                       * and the call is to be repeated; 0: it is complete */
-        size_t sweep_node, sweep_process; /* position of a sweep */
+        size_t sweep_node, sweep_process; /* whose pages migrate_pages(2) moves */
+        uint32_t sweep_to;                /* with MOVE_KERNEL: where to */
         Rate rate;
         uint64_t pull_peak_bytes_per_sec; /* the highest since the guard read the nodes last */
         Migration migration;
