@@ -282,16 +282,10 @@ static const char *last_part(const char *path, size_t length) {
 static void on_former(int error, const BusScopeState *state, void *userdata) {
         BackendNote *note = userdata;
 
-        if (error == 0)
-                note->record->former = (UndoFormer){
-                        .known = true,
-                        .delegated = state->delegated,
-                        .send_sighup = state->send_sighup,
-                        .has_oom_policy = state->has_oom_policy,
-                        .timeout_usec = state->stop_timeout_usec,
-                        .limit = scope_lost_limit(state->limit),
-                        .tasks_max = state->tasks_max,
-                };
+        if (error == 0) {
+                note->record->former = (UndoFormer){ .known = true, .state = *state };
+                note->record->former.limit = scope_lost_limit(state->limit);
+        }
         note->call->reply(&(Error){ .code = error }, note->call->userdata);
 }
 
@@ -379,10 +373,7 @@ int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord 
         _cleanup_close_ int fd = -EBADF;
         BusScope scope = { .name = record->scope,
                            .part_of = last_part(record->home, strlen(record->home)),
-                           .send_sighup = record->former.send_sighup,
-                           .has_oom_policy = record->former.has_oom_policy,
-                           .stop_timeout_usec = record->former.timeout_usec,
-                           .tasks_max = record->former.tasks_max };
+                           .like = record->former.state };
         int r = open_scope(backend->sysroot, record, &path, &fd);
 
         if (r != -ESRCH) {

@@ -17,6 +17,7 @@
 #include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/workload.h"
+#include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/irq.h"
 
 /* The origin of the value that a unit's property had before. */
@@ -98,13 +99,11 @@ typedef struct UndoProcess {
 /* What the unit of a process is like that is to leave it for a scope of ours. */
 typedef struct UndoFormer {
         bool known;
-        bool delegated;        /* its processes are the business of another manager */
-        bool send_sighup;      /* SendSIGHUP= */
-        bool has_oom_policy;   /* this systemd has OOMPolicy= for scopes, 253 and later */
-        uint64_t timeout_usec; /* TimeoutStopUSec= */
-        const char *limit;     /* why a scope of ours would be a looser one, a constant sentence;
-                                * NULL: it would not */
-        uint64_t tasks_max;    /* TasksMax=, UINT64_MAX: none */
+        union {
+                struct BusScopeState; /* `limit`: why a scope of ours would be a looser one, a
+                                       * constant sentence; NULL: it would not */
+                BusScopeState state;
+        };
         uint64_t default_tasks_max; /* of a scope without its own TasksMax=; 0: unknown */
 } UndoFormer;
 

@@ -67,15 +67,26 @@ int bus_units_start(sd_bus *bus, const char *unit);
 
 /* --- transient scopes: units of systemd for processes that systemd did not start --- */
 
+/* A scope as systemd has it. Borrowed for the length of the call. */
+typedef struct BusScopeState {
+        bool delegated;             /* Delegate=: its processes are another manager's business */
+        bool send_sighup;           /* SendSIGHUP= */
+        bool has_oom_policy;        /* this systemd knows OOMPolicy= for scopes, 253 and later */
+        uint64_t stop_timeout_usec; /* TimeoutStopUSec=; 0: systemd's default */
+        uint64_t tasks_max;         /* TasksMax=; UINT64_MAX: no limit */
+        const char *limit; /* a property that is set and that BusScope does not carry over: a limit,
+                            * a filter, or what this file has never heard of; NULL: none */
+} BusScopeState;
+
 typedef struct BusScope {
         const char *name;  /* with its ".scope" */
         const char *slice; /* "user-1000.slice" */
         const char *description;
         const char *part_of; /* the unit with which it is to be stopped; NULL: none */
-        bool send_sighup;
-        bool has_oom_policy;        /* this systemd knows OOMPolicy= for scopes */
-        uint64_t stop_timeout_usec; /* 0: systemd's default */
-        uint64_t tasks_max;         /* UINT64_MAX: no limit */
+        union {
+                struct BusScopeState; /* but for its first and its last */
+                BusScopeState like;
+        };
         const pid_t *pids;
         size_t n_pids;
 } BusScope;
@@ -85,17 +96,6 @@ typedef struct BusScope {
  * check for that. */
 int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, void *userdata,
                     sd_bus_slot **ret_slot);
-
-/* A scope as systemd has it. Borrowed for the length of the call. */
-typedef struct BusScopeState {
-        bool delegated;             /* Delegate= */
-        bool send_sighup;           /* SendSIGHUP= */
-        bool has_oom_policy;        /* this systemd knows OOMPolicy= for scopes, 253 and later */
-        uint64_t stop_timeout_usec; /* TimeoutStopUSec= */
-        uint64_t tasks_max;         /* TasksMax= */
-        const char *limit; /* a property that is set and that BusScope does not carry over: a limit,
-                            * a filter, or what this file has never heard of; NULL: none */
-} BusScopeState;
 
 /* Out of the answer to GetAll() of the interface Scope. */
 int bus_scope_parse(sd_bus_message *message, BusScopeState *ret);
