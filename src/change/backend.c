@@ -69,16 +69,14 @@ void backend_init(Backend *backend, const Sysroot *sysroot, sd_event *event) {
                               .sysroot = sysroot,
                               .event = event,
                               .root_fd = -EBADF,
-                              .own_fd = -EBADF,
                               .why_not = "the policies are not loaded yet" };
 }
 
 void backend_done(Backend *backend) {
         /* Not flushed: a bus that does not answer would be waited for. */
         bus_units_close(backend->bus);
-        closep(&backend->own_fd);
         closep(&backend->root_fd);
-        *backend = (Backend){ .root_fd = -EBADF, .own_fd = -EBADF };
+        *backend = (Backend){ .root_fd = -EBADF };
 }
 
 /* Does the error mean that the hierarchy refuses every write of ours? */

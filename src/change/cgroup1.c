@@ -98,28 +98,23 @@ static int ensure_root(Backend *backend) {
                                      : cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
 }
 
-static int open_own(Backend *backend) {
-        int r = backend->own_fd >= 0 ? 0 : ensure_root(backend);
-
-        return r < 0 || backend->own_fd >= 0
-                       ? r
-                       : groups_open(backend->root_fd, CGROUP1_FOLDER, false, &backend->own_fd);
+static bool has_folder(Backend *backend) {
+        return ensure_root(backend) >= 0 &&
+               faccessat(backend->root_fd, CGROUP1_FOLDER, F_OK, 0) == 0;
 }
 
-/* Our directory may have been removed since it was opened, and made again. */
-static int open_group(Backend *backend, const char *instance, int *ret_fd) {
-        char name[CGROUP1_NAME_MAX];
-        int r = -ENOENT;
+static char *own_path(const char *instance) {
+        char name[CGROUP1_NAME_MAX], *path;
 
         cgroup1_name(instance, name);
-        for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
-                if (i > 0)
-                        closep(&backend->own_fd);
-                r = open_own(backend);
-                if (r == 0)
-                        r = groups_open(backend->own_fd, name, false, ret_fd);
-        }
-        return r;
+        return asprintf(&path, "/" CGROUP1_FOLDER "/%s", name) < 0 ? NULL : path;
+}
+
+static int open_group(Backend *backend, const char *instance, int *ret_fd) {
+        _cleanup_free_ char *path = own_path(instance);
+        int r = path ? ensure_root(backend) : -ENOMEM;
+
+        return r < 0 ? r : groups_open(backend->root_fd, path + 1, false, ret_fd);
 }
 
 static int ensure_group(Backend *backend, const ProcHandle *process, const char *instance,
@@ -132,13 +127,6 @@ static int ensure_group(Backend *backend, const ProcHandle *process, const char 
                 return open_group(backend, instance, ret_fd);
         backend_note_refusal(backend, r);
         return r;
-}
-
-static char *own_path(const char *instance) {
-        char name[CGROUP1_NAME_MAX], *path;
-
-        cgroup1_name(instance, name);
-        return asprintf(&path, "/" CGROUP1_FOLDER "/%s", name) < 0 ? NULL : path;
 }
 
 static bool process_is_in(const ProcHandle *handle, const char *path) {
@@ -304,13 +292,12 @@ static const char *cgroup1_refuses(Backend *backend, const BackendTarget *target
 }
 
 static void cgroup1_tidy(Backend *backend) {
-        int r = open_own(backend);
-
-        if (r >= 0)
-                r = backend->make_group ? backend->make_group(NULL, NULL, backend->write_userdata)
-                                        : cgroup1_groups_remove(backend->sysroot);
-        if (r >= 0)
-                closep(&backend->own_fd);
+        if (!has_folder(backend))
+                return;
+        if (backend->make_group)
+                (void)backend->make_group(NULL, NULL, backend->write_userdata);
+        else
+                (void)cgroup1_groups_remove(backend->sysroot);
 }
 
 int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
@@ -394,7 +381,7 @@ int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ Backend
 
         backend->threads_left = SIZE_MAX; /* a process is found in our directory only once */
         r = open_group(backend, record->instance, &fd);
-        if (r == -ENOENT && backend->own_fd < 0)
+        if (r == -ENOENT && !has_folder(backend))
                 return 1;
         if (r < 0 && r != -ENOENT)
                 return r;

@@ -136,8 +136,7 @@ struct Backend {
         BackendJoinGroup join_group;   /* likewise */
         void *write_userdata;
         sd_bus *bus;         /* systemd: owned; opened again when it was lost */
-        int root_fd, own_fd; /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
-                              * not opened */
+        int root_fd;         /* cgroup1: of the cpuset hierarchy; -EBADF: not opened */
         int cgroup1_error;   /* with which the kernel refused us its hierarchy; 0: it did not */
         const char *weaker;  /* why `ops` is not a stronger one, where the host seems to have that;
                               * a constant sentence, NULL: it has not */

@@ -225,7 +225,8 @@ HOST_TEST(group_is_joined_by_a_worker) {
         assert_int_equal(set_cpus(h, &h->one), 1);
         assert_int_equal(w.n_asked, 2);
         /* Out of the group again, which still has the CPUs. */
-        assert_int_equal(cgroup_write(h->backend.own_fd, "cgroup.procs", fmt("%d", h->handle.pid)),
+        assert_int_equal(cgroup_write(h->backend.root_fd, CGROUP1_FOLDER "/cgroup.procs",
+                                      fmt("%d", h->handle.pid)),
                          0);
         assert_int_equal(set_cpus(h, &h->one), -EALREADY);
         assert_int_equal(cgroup1_join(&own, h->name, &h->one, &h->handle), 0);
@@ -343,7 +344,8 @@ HOST_TEST(fallen_out_of_its_directory) {
         assert_int_equal(note(h, record), 1);
         set_given(record, &h->one);
         assert_int_equal(set_cpus(h, &h->one), 1);
-        assert_int_equal(cgroup_write(h->backend.own_fd, "cgroup.procs", fmt("%d", h->handle.pid)),
+        assert_int_equal(cgroup_write(h->backend.root_fd, CGROUP1_FOLDER "/cgroup.procs",
+                                      fmt("%d", h->handle.pid)),
                          0);
         assert_in(h, "/" CGROUP1_FOLDER);
         /* Whatever is left there, it is to come out again. */
