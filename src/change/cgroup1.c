@@ -252,9 +252,9 @@ static int cgroup1_set_mems(Backend *backend, const BackendTarget *target, const
         return r < 0 ? r : 1;
 }
 
-static int cgroup1_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+static int cgroup1_note(Backend *backend, const BackendTarget *target, UndoRecord *record,
                         _unused_ BackendCall *call) {
-        int r = undo_note_processes(backend, target, note->record, NOTE_MASKS | NOTE_CPUSET);
+        int r = undo_note_processes(backend, target, record, NOTE_MASKS | NOTE_CPUSET);
 
         return r < 0 ? r : 1;
 }

@@ -280,27 +280,26 @@ static const char *last_part(const char *path, size_t length) {
 /* --- present values --- */
 
 static void on_former(int error, const BusScopeState *state, void *userdata) {
-        BackendNote *note = userdata;
+        const BackendCall *call = userdata;
 
         if (error == 0) {
-                note->record->former = (UndoFormer){ .known = true, .state = *state };
-                note->record->former.limit = scope_lost_limit(state->limit);
+                call->record->former = (UndoFormer){ .known = true, .state = *state };
+                call->record->former.limit = scope_lost_limit(state->limit);
         }
-        note->call->reply(&(Error){ .code = error }, note->call->userdata);
+        call->reply(&(Error){ .code = error }, call->userdata);
 }
 
 static void on_default_tasks(int error, uint64_t tasks_max, void *userdata) {
-        BackendNote *note = userdata;
+        const BackendCall *call = userdata;
 
         if (error == 0)
-                note->record->former.default_tasks_max = tasks_max;
-        note->call->reply(&(Error){ .code = error }, note->call->userdata);
+                call->record->former.default_tasks_max = tasks_max;
+        call->reply(&(Error){ .code = error }, call->userdata);
 }
 
-int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+int scope_note(Backend *backend, const BackendTarget *target, UndoRecord *record,
                BackendCall *call) {
         const Process *first = scope_first_outside(target);
-        UndoRecord *record = note->record;
         char name[NAME_MAX_BYTES + 1];
         int r;
 
@@ -314,14 +313,13 @@ int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
                 r = backend_systemd_ensure_bus(backend);
                 if (r < 0)
                         return r;
-                note->backend = backend;
-                note->call = call;
+                call->record = record;
                 r = record->former.known
-                            ? bus_scope_read_default_tasks(backend->bus, on_default_tasks, note,
+                            ? bus_scope_read_default_tasks(backend->bus, on_default_tasks, call,
                                                            &call->slot)
                             : bus_scope_read(backend->bus,
                                              last_part(first->cgroup, strlen(first->cgroup)),
-                                             on_former, note, &call->slot);
+                                             on_former, call, &call->slot);
                 return r < 0 ? r : 0;
         }
         if (record->scope)

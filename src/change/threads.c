@@ -369,9 +369,9 @@ int undo_restore_masks(Backend *backend, UndoRestore *restore, _unused_ BackendC
 
 /* --- the backend --- */
 
-static int affinity_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+static int affinity_note(Backend *backend, const BackendTarget *target, UndoRecord *record,
                          _unused_ BackendCall *call) {
-        int r = undo_note_processes(backend, target, note->record, NOTE_MASKS);
+        int r = undo_note_processes(backend, target, record, NOTE_MASKS);
 
         return r < 0 ? r : 1;
 }

@@ -138,27 +138,27 @@ int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *un
 }
 
 static void on_note_read(int error, const BusUnit *unit, void *userdata) {
-        BackendNote *note = userdata;
+        const BackendCall *call = userdata;
 
         if (error == 0)
-                error = undo_note_unit(note->backend->sysroot, note->record, unit);
-        note->call->reply(&(Error){ .code = error }, note->call->userdata);
+                error = undo_note_unit(call->sysroot, call->record, unit);
+        call->reply(&(Error){ .code = error }, call->userdata);
 }
 
 /* The unit once. Of its processes, the threads that have chosen CPUs themselves: kernels before 6.2
  * forget that choice when the cpuset changes. */
-static int systemd_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+static int systemd_note(Backend *backend, const BackendTarget *target, UndoRecord *record,
                         BackendCall *call) {
-        int r = undo_note_processes(backend, target, note->record, 0);
+        int r = undo_note_processes(backend, target, record, 0);
 
-        if (r < 0 || note->record->cpus.noted)
+        if (r < 0 || record->cpus.noted)
                 return r < 0 ? r : 1;
         r = backend_systemd_ensure_bus(backend);
         if (r < 0)
                 return r;
-        note->backend = backend;
-        note->call = call;
-        r = bus_manager_read_unit(backend->bus, target->unit, on_note_read, note, &call->slot);
+        call->sysroot = backend->sysroot;
+        call->record = record;
+        r = bus_manager_read_unit(backend->bus, target->unit, on_note_read, call, &call->slot);
         return r < 0 ? r : 0;
 }
 

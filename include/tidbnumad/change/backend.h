@@ -43,19 +43,15 @@ typedef struct BackendCall {
         BusUnitsReply reply; /* called once for each operation that was started */
         void *userdata;
         sd_bus_slot *slot; /* of what was begun; unref it, and no reply comes */
+
+        /* Of a read of present values: for which record; borrowed. */
+        const Sysroot *sysroot;
+        UndoRecord *record;
 } BackendCall;
 
 typedef struct Backend Backend;
 
 typedef struct UndoRestore UndoRestore;
-
-/* Reads the present values for a record, before the first change. Kept by the caller until the
- * answer. */
-typedef struct BackendNote {
-        Backend *backend;
-        UndoRecord *record; /* borrowed, as the call */
-        BackendCall *call;
-} BackendNote;
 
 typedef struct BackendOps {
         const char *name;
@@ -72,12 +68,12 @@ typedef struct BackendOps {
 
         /* Adds the present values of what the two functions above change to the record, unless the
          * record has them already. Returns and replies as these functions do. */
-        int (*note)(Backend *backend, const BackendTarget *target, BackendNote *note,
+        int (*note)(Backend *backend, const BackendTarget *target, UndoRecord *record,
                     BackendCall *call);
 
         /* Notes the values before the instance is moved into a scope of its own; the two functions
          * above then apply to the scope. NULL: the backend needs no scopes. */
-        int (*note_scope)(Backend *backend, const BackendTarget *target, BackendNote *note,
+        int (*note_scope)(Backend *backend, const BackendTarget *target, UndoRecord *record,
                           BackendCall *call);
         int (*start_scope)(Backend *backend, const BackendTarget *target, const UndoRecord *record,
                            BackendCall *call);

@@ -23,7 +23,8 @@ const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
                              const BackendTarget *target, Reason *ret_code);
 
 /* Records the values that the move changes. Answers as BackendOps.note does. */
-int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendCall *call);
+int scope_note(Backend *backend, const BackendTarget *target, UndoRecord *record,
+               BackendCall *call);
 
 /* Moves the processes that are not in the scope yet. Answers as BackendOps.note does; a scope
  * appears a moment after systemd's answer. */

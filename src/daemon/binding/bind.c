@@ -182,16 +182,15 @@ static void call_succeeded(const Binder *b, Instance *i) {
 }
 
 static BackendCall *call_of(const Binder *b, Instance *i, BusUnitsReply reply) {
-        i->binding.answer = (Answer){ .binder = b, .instance = i };
+        i->binding.binder = b;
         i->binding.call.reply = reply;
-        i->binding.call.userdata = &i->binding.answer;
+        i->binding.call.userdata = i;
         return &i->binding.call;
 }
 
 static void on_reply(const Error *error, void *userdata) {
-        const Answer *answer = userdata;
-        const Binder *b = answer->binder;
-        Instance *i = answer->instance;
+        Instance *i = userdata;
+        const Binder *b = i->binding.binder;
         uint64_t now = clock_monotonic_usec();
 
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
@@ -206,9 +205,8 @@ static void on_reply(const Error *error, void *userdata) {
 
 /* The present values are recorded: now carry out the step itself. */
 static void on_noted(const Error *error, void *userdata) {
-        const Answer *answer = userdata;
-        const Binder *b = answer->binder;
-        Instance *i = answer->instance;
+        Instance *i = userdata;
+        const Binder *b = i->binding.binder;
 
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         if (error->code < 0) {

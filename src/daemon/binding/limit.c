@@ -64,35 +64,34 @@ static UndoChange limit_change(const InstanceMemoryLimit *l) {
 }
 
 static void on_set(const Error *error, void *userdata) {
-        const Answer *answer = userdata;
-        Instance *i = answer->instance;
+        Instance *i = userdata;
+        const Binder *b = i->binding.binder;
         InstanceMemoryLimit *l = &i->binding.limit;
         const UndoChange change = limit_change(l);
 
         l->call.slot = sd_bus_slot_unref(l->call.slot);
-        undo_after(answer->binder->undo, i->undo.record, &change, error->code >= 0);
+        undo_after(b->undo, i->undo.record, &change, error->code >= 0);
         if (error->code < 0) {
-                limit_note_failure(answer->binder, i, error);
+                limit_note_failure(b, i, error);
                 return;
         }
         l->retry.failures = 0;
         /* Follows it up soon, as the instance may be at rest. */
-        (void)binding_enter(answer->binder, i, EVENT_ANSWER, clock_monotonic_usec());
+        (void)binding_enter(b, i, EVENT_ANSWER, clock_monotonic_usec());
 }
 
 static void on_unit(int error, const BusUnit *unit, void *userdata) {
-        const Answer *answer = userdata;
-        Instance *i = answer->instance;
+        Instance *i = userdata;
+        const Binder *b = i->binding.binder;
 
         i->binding.limit.call.slot = sd_bus_slot_unref(i->binding.limit.call.slot);
         if (error >= 0 && i->undo.record)
-                error = undo_note_limit(&answer->binder->host->sysroot, i->undo.record,
-                                        unit->memory_max);
+                error = undo_note_limit(&b->host->sysroot, i->undo.record, unit->memory_max);
         if (error < 0) {
-                limit_note_failure(answer->binder, i, &(Error){ .code = error });
+                limit_note_failure(b, i, &(Error){ .code = error });
                 return;
         }
-        (void)binding_enter(answer->binder, i, EVENT_ANSWER, clock_monotonic_usec());
+        (void)binding_enter(b, i, EVENT_ANSWER, clock_monotonic_usec());
 }
 
 /* `bytes` UINT64_MAX: what it had before. */
@@ -101,8 +100,8 @@ static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         UndoChange change;
         int r;
 
-        i->binding.answer = (Answer){ .binder = b, .instance = i };
-        r = undo_note_for_limit(b->undo, i, on_unit, &i->binding.answer, &l->call.slot);
+        i->binding.binder = b;
+        r = undo_note_for_limit(b->undo, i, on_unit, i, &l->call.slot);
         if (r <= 0)
                 return r;
         l->setting_bytes = bytes;
@@ -110,7 +109,7 @@ static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         r = undo_before(b->undo, i->undo.record, &change);
         if (r < 0)
                 return r;
-        l->call = (BackendCall){ .reply = on_set, .userdata = &i->binding.answer };
+        l->call = (BackendCall){ .reply = on_set, .userdata = i };
         r = backend_set_property(&b->host->backend, i->unit, UNIT_LIMIT,
                                  bytes == UINT64_MAX ? undo_property_before(&i->undo.record->limit)
                                                      : UNIT_BYTES(&bytes),

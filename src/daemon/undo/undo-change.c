@@ -105,12 +105,11 @@ int undo_note(Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
 
         if (r < 0)
                 return r;
-        i->undo.note.record = i->undo.record;
         target = undo_target(i);
         if (step->kind != STEP_SCOPE)
-                r = ops->note(backend, &target, &i->undo.note, call);
+                r = ops->note(backend, &target, i->undo.record, call);
         else
-                r = ops->note_scope ? ops->note_scope(backend, &target, &i->undo.note, call)
+                r = ops->note_scope ? ops->note_scope(backend, &target, i->undo.record, call)
                                     : -EOPNOTSUPP;
         if (r > 0 && step->kind == STEP_NARROW && !i->binding.we_narrowed)
                 for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
@@ -195,7 +194,7 @@ void undo_reset(Undoing *undo, UndoRecord *record) {
         REGISTRY_FOREACH(i, undo->registry) {
                 if (i->undo.record != record)
                         continue;
-                i->undo.record = i->undo.note.record = NULL;
+                i->undo.record = NULL;
                 instance_queue(i, WORK_RECORD);
         }
         undo_forget(&undo->records, record);

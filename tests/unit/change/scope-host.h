@@ -138,7 +138,6 @@ typedef struct Host {
         FakeTree tree;
         Backend backend;
         UndoRecord *record;
-        BackendNote note;
         Member members[2];
         ProcHandle handles[2];
         BackendTarget target;
@@ -173,7 +172,6 @@ static inline void host_init(Host *h) {
         h->target = (BackendTarget){ .instance = "tidb-server:50",
                                      .members = h->members,
                                      .n_members = 1 };
-        h->note.record = h->record;
         bus.state = (BusScopeState){ .send_sighup = true,
                                      .stop_timeout_usec = 77,
                                      .tasks_max = UINT64_MAX };
@@ -198,7 +196,7 @@ static inline void on_reply(const Error *error, void *userdata) {
 
 static inline int note(Host *h) {
         h->call = (BackendCall){ .reply = on_reply, .userdata = h };
-        return scope_note(&h->backend, &h->target, &h->note, &h->call);
+        return scope_note(&h->backend, &h->target, h->record, &h->call);
 }
 
 static inline int start(Host *h) {

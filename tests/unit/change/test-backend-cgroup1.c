@@ -282,9 +282,7 @@ HOST_TEST(foreign_cpuset) {
 }
 
 static int note(Host *h, UndoRecord *record) {
-        BackendNote n = { .record = record };
-
-        return backend_cgroup1_ops.note(&h->backend, &h->target, &n, NULL);
+        return backend_cgroup1_ops.note(&h->backend, &h->target, record, NULL);
 }
 
 static int put_back(Host *h, UndoRecord *record) {

@@ -86,15 +86,15 @@ static inline int fake_set_mems(Backend *backend, const BackendTarget *target, c
 }
 
 static inline int fake_note(_unused_ Backend *backend, _unused_ const BackendTarget *target,
-                            BackendNote *note, _unused_ BackendCall *call) {
+                            UndoRecord *record, _unused_ BackendCall *call) {
         IdSet before;
 
-        if (note->record->mems.noted)
+        if (record->mems.noted)
                 return 1;
         id_set_convert(&kernel.admins, &before);
-        set_before(&note->record->cpus, id_set(""));
-        set_before(&note->record->mems, before);
-        note->record->cpus.noted = note->record->mems.noted = true;
+        set_before(&record->cpus, id_set(""));
+        set_before(&record->mems, before);
+        record->cpus.noted = record->mems.noted = true;
         return 1;
 }
 

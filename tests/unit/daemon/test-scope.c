@@ -211,17 +211,17 @@ static struct {
         unsigned n_starts;
 } backend;
 
-static int note_scope(Backend *b, const BackendTarget *target, BackendNote *note,
+static int note_scope(Backend *b, const BackendTarget *target, UndoRecord *record,
                       BackendCall *call) {
         const ProcessId *id = &target->members[0].process.id;
         UndoProcess *entry;
 
         (void)b;
         (void)call;
-        if (!undo_record_find(note->record, id))
-                assert_int_equal(undo_record_add(note->record, id, &entry), 0);
-        if (backend.note == 1 && !note->record->scope)
-                assert_int_equal(undo_record_set_scope(note->record, NAME, HOME), 0);
+        if (!undo_record_find(record, id))
+                assert_int_equal(undo_record_add(record, id, &entry), 0);
+        if (backend.note == 1 && !record->scope)
+                assert_int_equal(undo_record_set_scope(record, NAME, HOME), 0);
         return backend.note;
 }
 

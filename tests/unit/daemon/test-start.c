@@ -38,7 +38,7 @@ static const char *refuses(Backend *backend, const BackendTarget *target, const 
 
 /* What it has is being read, so that nothing else is done to it; and nothing else is observed. */
 static int is_noting(_unused_ Backend *backend, _unused_ const BackendTarget *target,
-                     _unused_ BackendNote *note, _unused_ BackendCall *call) {
+                     _unused_ UndoRecord *record, _unused_ BackendCall *call) {
         return 0;
 }
 

@@ -166,10 +166,9 @@ typedef struct InstanceSampling {
 /* The module of undo: the record of its values before any change. */
 typedef struct InstanceUndo {
         UndoRecord *record; /* borrowed; NULL: nothing of it was ever changed */
-        char *name;       /* name that backends and the record use, as `name` changes when the port
-                             becomes known; owned */
-        BackendNote note; /* a read of the present values that is in flight */
-        bool released;    /* on request of the operator */
+        char *name;    /* name that backends and the record use, as `name` changes when the port
+                          becomes known; owned */
+        bool released; /* on request of the operator */
 } InstanceUndo;
 
 /* Where the planner wants an instance, or a unit before it starts. Written by the module of
@@ -189,12 +188,6 @@ typedef struct Assignment {
         char *refused; /* why it has no place, with what limits it; NULL: it has one, or the group
                         * is not known; owned; of a unit always NULL */
 } Assignment;
-
-/* The instance to which the answer of a call belongs. */
-typedef struct Answer {
-        const struct Binder *binder;
-        struct Instance *instance;
-} Answer;
 
 /* MemoryMax= of its unit; see limit_follow(). */
 typedef struct InstanceMemoryLimit {
@@ -251,7 +244,7 @@ typedef struct InstanceBinding {
         char *failure;       /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
         BackendCall call;                 /* to the backend; in flight if it has a slot */
-        Answer answer;                    /* who gets the answer of `call`, or of the limit's */
+        const struct Binder *binder;      /* who gets the answer of `call`, or of the limit's */
         StepKind call_kind;               /* purpose of the last call */
         NodeSet call_mems;                /* nodes that the last call requested */
         uint64_t others_noted_until_usec; /* it waits for the records of others so long; 0: not */
