@@ -69,8 +69,25 @@ static void audit_hidden_nodes(Audit *a) {
                    sockets, nodes, nodes == 1 ? "" : "s");
 }
 
+/* Can an instance be placed there that has no other memory? Without any policy: yes. */
+static bool policies_bind_memory_to(const PolicySet *set, uint32_t node) {
+        bool written = false;
+
+        for (size_t i = 0; i < set->n_policies; i++) {
+                const Policy *p = &set->policies[i];
+
+                written |= !p->built_in;
+                if (!p->built_in && p->memory == MEMORY_BIND &&
+                    !id_set_has(&p->place.avoid, node) &&
+                    (id_set_is_empty(&p->place.nodes) || id_set_has(&p->place.nodes, node)))
+                        return true;
+        }
+        return !written;
+}
+
 static void audit_node_sizes(Audit *a) {
         const Node *large = NULL, *small = NULL;
+        bool known = false;
         uint64_t slack_bytes;
 
         for (size_t i = 0; i < a->in->topology->n_nodes; i++) {
@@ -78,12 +95,17 @@ static void audit_node_sizes(Audit *a) {
 
                 if (!topology_is_home(node) || node->memory_unknown || node->memory_bytes == 0)
                         continue;
+                known = true;
+                if (!policies_bind_memory_to(a->in->policies, node->id))
+                        continue;
                 large = large && large->memory_bytes >= node->memory_bytes ? large : node;
                 small = small && small->memory_bytes <= node->memory_bytes ? small : node;
         }
-        if (!large || a->in->topology->n_nodes < 2)
+        if (!known || a->in->topology->n_nodes < 2)
                 return;
         audit_hold(a, AUDIT_NODE_SIZES);
+        if (!large)
+                return;
         slack_bytes = large->memory_bytes / 100 * SIZE_SLACK_PERCENT;
         if (slack_bytes < (uint64_t)SIZE_SLACK_MIB << 20)
                 slack_bytes = (uint64_t)SIZE_SLACK_MIB << 20;

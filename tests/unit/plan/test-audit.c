@@ -593,6 +593,34 @@ WORLD_TEST(nodes_without_memory_are_one_finding) {
         assert_non_null(strstr(found->found, "nodes 0-1 (CPUs 0-7) have no memory"));
 }
 
+/* What its remedies say is done: for all policies, and not for one alone. */
+WORLD_TEST(a_smaller_node_that_is_avoided_is_no_finding) {
+        static const struct {
+                const char *avoid, *nodes;
+                MemoryMode memory;
+        } rows[] = { { "1", "", MEMORY_BIND },
+                     { "", "0", MEMORY_BIND },
+                     { "", "", MEMORY_PREFERRED } };
+
+        smaller_node(w);
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                for (size_t k = 0; k < 2; k++) {
+                        _cleanup_audit_report_ AuditReport report = { 0 };
+                        Policy *p = &w->policies[k];
+
+                        p->place.avoid = node_set(rows[i].avoid);
+                        p->place.nodes = node_set(rows[i].nodes);
+                        p->memory = rows[i].memory;
+                        assert_int_equal(audit_build(&w->input, &report), 0);
+                        assert_int_equal(report.states[AUDIT_NODE_SIZES],
+                                         k == 0 ? AUDIT_WARNING : AUDIT_OK);
+                }
+                for (size_t k = 0; k < 2; k++)
+                        w->policies[k] = (Policy){ .name = w->policies[k].name,
+                                                   .match = w->policies[k].match };
+        }
+}
+
 WORLD_TEST(a_node_without_memory_that_a_policy_uses_is_no_finding) {
         _cleanup_audit_report_ AuditReport report = { 0 };
 
