@@ -74,13 +74,9 @@ WorkerWait worker_request_wait(const WorkerRequest *request) {
                                                               : worker_jobs[request->job].wait;
 }
 
-ProcessId worker_request_process(const WorkerRequest *request) {
-        return (ProcessId){ .pid = request->pid, .start_ticks = request->start_ticks };
-}
-
 /* Steps and samples are drawn up anew each time, and are one question all the same. */
 bool worker_request_is_same(const WorkerRequest *a, const WorkerRequest *b) {
-        if (a->job != b->job || a->pid != b->pid || a->start_ticks != b->start_ticks)
+        if (a->job != b->job || !process_id_equal(&a->process, &b->process))
                 return false;
         switch (a->job) {
         case WORKER_STORAGE:

@@ -291,10 +291,10 @@ static int request_serve(int fd, const Sysroot *sysroot, WorkerWalks *walks, Wor
                 return -EBADMSG;
         memcpy(fds, CMSG_DATA(header), size);
         handle = (ProcHandle){ .live = true,
-                               .pid = request.pid,
+                               .pid = request.process.pid,
                                .dir_fd = fds[0],
                                .pidfd = fds[1],
-                               .start_ticks = request.start_ticks };
+                               .start_ticks = request.process.start_ticks };
         r = handle_check(&request, &handle);
         memset(reply, 0, offsetof(WorkerReply, draw.by_node));
         reply->job = request.job;

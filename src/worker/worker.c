@@ -39,10 +39,6 @@ struct Child {
         WorkerLane lane;
         WorkerChild process;
         Ticket *ticket; /* NULL: it is idle */
-        WorkerJob job;  /* the last one, as the fields below */
-        WorkerWait wait;
-        ProcessId of;
-        uid_t uid;
         uint64_t sent_usec, deadline_usec;
         unsigned n_extended; /* how often the deadline was put off */
         sd_event_source *io, *timer;
@@ -85,8 +81,8 @@ bool workers_is_hung(const Workers *all, const ProcessId *process, WorkerWait wa
  * guard tries that also for a process whose map does not answer, unless such a write was abandoned
  * before: each one leaves a child behind that cannot be killed. */
 static bool request_is_hung(const Workers *all, const WorkerRequest *request) {
-        const ProcessId id = worker_request_process(request);
-        const LostProcess *lost = lost_find(&all->lost, &id, worker_request_wait(request));
+        const LostProcess *lost =
+                lost_find(&all->lost, &request->process, worker_request_wait(request));
 
         return lost && !lost->excused && (lost->at_mems || !worker_request_is_urgent(request));
 }
@@ -94,16 +90,17 @@ static bool request_is_hung(const Workers *all, const WorkerRequest *request) {
 /* Closes the socket: the child exits when its job is done, and with the daemon at the latest. */
 static void child_free(Child *child) {
         Workers *all = child->all;
-        /* For the kernel's lock of all control groups, no user's process can be blamed. */
-        const bool at_groups = child->wait == WORKER_WAIT_GROUPS;
-        const LostChild lost = { .pid = child->process.pid,
-                                 .stuck = child->ticket != NULL,
-                                 .uid = at_groups ? NO_USER : child->uid,
-                                 .job = child->job,
-                                 .wait = child->wait,
-                                 .process = child->of,
-                                 .since_usec = clock_monotonic_usec() };
+        const Ticket *t = child->ticket;
+        LostChild lost = { .pid = child->process.pid, .since_usec = clock_monotonic_usec() };
 
+        if (t) {
+                lost.stuck = true;
+                lost.job = t->request.job;
+                lost.wait = worker_request_wait(&t->request);
+                lost.process = t->request.process;
+                /* For the kernel's lock of all control groups, no user's process can be blamed. */
+                lost.uid = lost.wait == WORKER_WAIT_GROUPS ? NO_USER : t->uid;
+        }
         for (size_t i = 0; i < all->n_children; i++)
                 if (all->children[i] == child) {
                         ARRAY_REMOVE(all->children, all->n_children, i);
@@ -235,7 +232,7 @@ static int on_news(sd_event_source *source, void *userdata) {
         if (!first)
                 return 0;
         first->is_news = false;
-        id = worker_request_process(&first->request);
+        id = first->request.process;
         job = first->request.job;
         if (all->on_answer[job].handler)
                 all->on_answer[job].handler(&id, job, all->on_answer[job].userdata);
@@ -248,30 +245,36 @@ static int on_news(sd_event_source *source, void *userdata) {
 #define LOOP_LATE_USEC (UINT64_C(1000) * 1000)
 
 static void child_give_up(Child *child) {
-        const WorkerWait wait = child->wait;
         Workers *all = child->all;
         Ticket *t = child->ticket;
-        const bool joins = t->request.joins;
+        const WorkerRequest *request = &t->request;
+        const WorkerWait wait = worker_request_wait(request);
         LostProcess *hung = NULL;
 
         if (wait != WORKER_WAIT_NAMES &&
             wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
-                hung = lost_remember(&all->lost, &child->of, wait);
+                hung = lost_remember(&all->lost, &request->process, wait);
         if (hung) {
                 /* A job that changes a process may block that process meanwhile, so the job gets no
                  * more time. But a job that is running does not wait for the process, so jobs for
                  * the process may be tried again. */
-                hung->excused = worker_jobs[child->job].acts && hung->n <= WORKER_EXCUSED_MAX &&
+                hung->excused = worker_jobs[request->job].acts && hung->n <= WORKER_EXCUSED_MAX &&
                                 worker_child_is_running(&child->process);
-                hung->at_mems |= child->job == WORKER_MEMS;
+                hung->at_mems |= request->job == WORKER_MEMS;
         }
-        all->n_timeouts[child->job]++;
+        all->n_timeouts[request->job]++;
         (void)kill(child->process.pid, SIGKILL);
         ticket_answer(all, t, -EHOSTDOWN, NULL);
         t->is_outdated = !hung || hung->excused; /* its caller tries again */
         if (!hung || !hung->excused)             /* a join begins with the making of the group */
-                all->on_hung(&child->of, joins ? WORKER_MAKE_GROUP : child->job, all->userdata);
+                all->on_hung(&request->process, request->joins ? WORKER_MAKE_GROUP : request->job,
+                             all->userdata);
         child_free(child);
+}
+
+static void child_set_deadline(Child *child, uint64_t begun_usec) {
+        child->deadline_usec = begun_usec + worker_jobs[child->ticket->request.job].deadline_usec /
+                                                    child->all->divisor;
 }
 
 /* When it is late, when another one may take its place, and at its deadline. */
@@ -296,13 +299,12 @@ static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
         /* On a busy host a child may only wait for a CPU, and where the loop did not run, the child
          * did not either. The process has no part in that. One that runs all the time, because the
          * process gives it ever more to read, is given up in the end. */
-        if (now >= child->deadline_usec && !worker_jobs[child->job].acts &&
+        if (now >= child->deadline_usec && !worker_jobs[child->ticket->request.job].acts &&
             child->n_extended < WORKER_EXTENDED_MAX &&
             (now >= child->deadline_usec + LOOP_LATE_USEC ||
              worker_child_is_running(&child->process))) {
                 child->n_extended++;
-                child->deadline_usec = clock_monotonic_usec() +
-                                       worker_jobs[child->job].deadline_usec / all->divisor;
+                child_set_deadline(child, clock_monotonic_usec());
         }
         if (now < child->deadline_usec) {
                 (void)child_arm(child, now);
@@ -342,8 +344,7 @@ static void child_receive(Child *child) {
 
         if (child->process.ready && !was_ready && t) { /* what its start took is not charged */
                 child->sent_usec = clock_monotonic_usec();
-                child->deadline_usec =
-                        child->sent_usec + worker_jobs[child->job].deadline_usec / all->divisor;
+                child_set_deadline(child, child->sent_usec);
                 (void)child_arm(child, child->sent_usec);
         }
         if (r == -EAGAIN)
@@ -426,8 +427,6 @@ static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
 /* The child at a job for the same process: a second job would wait for what the first one waits
  * for. Jobs of the host all name the daemon as their process, and one does not delay another. */
 static Child *child_at_process(const Workers *all, const WorkerRequest *request) {
-        const ProcessId id = worker_request_process(request);
-
         if (worker_jobs[request->job].of_host)
                 return NULL;
         for (size_t i = 0; i < all->n_children; i++) {
@@ -435,7 +434,7 @@ static Child *child_at_process(const Workers *all, const WorkerRequest *request)
 
                 if (child->ticket &&
                     (child->lane == WORKER_LANE_FACTS || worker_lanes[child->lane].own) &&
-                    process_id_equal(&child->of, &id))
+                    process_id_equal(&child->ticket->request.process, &request->process))
                         return child;
         }
         return NULL;
@@ -444,7 +443,7 @@ static Child *child_at_process(const Workers *all, const WorkerRequest *request)
 /* --- who is next --- */
 
 static bool child_is_joining(const Child *child) {
-        return child->ticket && child->job == WORKER_GROUP && child->wait == WORKER_WAIT_GROUPS;
+        return child->ticket && child->ticket->request.joins;
 }
 
 static bool ticket_may_run(const Workers *all, const Ticket *t) {
@@ -466,7 +465,8 @@ static bool ticket_may_run(const Workers *all, const Ticket *t) {
                 return true;
         for (size_t i = 0; i < all->n_children; i++)
                 n_late += all->children[i]->lane == WORKER_LANE_FACTS &&
-                          all->children[i]->uid == t->uid && child_is_late(all->children[i]);
+                          child_is_late(all->children[i]) &&
+                          all->children[i]->ticket->uid == t->uid;
         return n_late < WORKER_LATE_USER_MAX;
 }
 
@@ -502,21 +502,17 @@ static void lane_run(Workers *all, WorkerLane lane) {
                         ticket_answer(all, t, r, NULL);
                         continue;
                 }
-                child->job = t->request.job;
-                child->wait = worker_request_wait(&t->request);
-                child->of = worker_request_process(&t->request);
-                child->uid = t->uid;
+                child->ticket = t;
                 child->sent_usec = clock_monotonic_usec();
-                child->deadline_usec =
-                        child->sent_usec + worker_jobs[child->job].deadline_usec / all->divisor;
+                child_set_deadline(child, child->sent_usec);
                 child->n_extended = 0;
                 if (worker_child_send(&child->process, &t->request, t->process) < 0 ||
                     child_arm(child, child->sent_usec) < 0) {
+                        child->ticket = NULL;
                         ticket_answer(all, t, -ECHILD, NULL);
                         child_free(child);
                         continue;
                 }
-                child->ticket = t;
                 t->child = child;
                 t->process = NULL;
                 proc_close(&t->own);
@@ -578,8 +574,7 @@ static void ticket_await_own(Workers *all, const Ticket *t) {
 }
 
 static void request_set_process(WorkerRequest *request, const ProcHandle *process) {
-        request->pid = process->pid;
-        request->start_ticks = process->start_ticks;
+        request->process = (ProcessId){ process->pid, process->start_ticks };
 }
 
 /* Is a child at a job that waits for the kernel's lock of all control groups? The others would wait
@@ -590,7 +585,7 @@ static bool groups_are_awaited(const Workers *all) {
         for (size_t i = 0; i < all->n_children; i++) {
                 const Child *c = all->children[i];
 
-                if (c->ticket && c->wait == WORKER_WAIT_GROUPS &&
+                if (c->ticket && worker_request_wait(&c->ticket->request) == WORKER_WAIT_GROUPS &&
                     (!child_is_joining(c) || now >= c->sent_usec + WORKER_OWN_USEC))
                         return true;
         }
@@ -666,14 +661,13 @@ void workers_forget_answer(Workers *all, WorkerRequest *request, const ProcHandl
 enum { WIDEN_MAX = 2 };
 
 static bool widening_is_under_way(const Workers *all, const WorkerRequest *request) {
-        const ProcessId id = worker_request_process(request);
         unsigned n = 0;
 
         for (size_t i = 0; i < all->n_children; i++) {
                 const Child *child = all->children[i];
 
-                if (child->ticket && child->job == WORKER_MEMS &&
-                    process_id_equal(&child->of, &id) &&
+                if (child->ticket && child->ticket->request.job == WORKER_MEMS &&
+                    process_id_equal(&child->ticket->request.process, &request->process) &&
                     (++n == WIDEN_MAX ||
                      clock_monotonic_usec() < child->sent_usec + WIDEN_AGAIN_USEC))
                         return true;
@@ -745,10 +739,9 @@ int workers_post(Workers *all, WorkerRequest *request, const ProcHandle *process
 int workers_take_answer(Workers *all, WorkerJob job, const ProcessId *process, WorkerReply *reply) {
         for (size_t i = 0; i < all->n_tickets; i++) {
                 Ticket *t = all->tickets[i];
-                const ProcessId id = worker_request_process(&t->request);
 
                 if (t->is_answered && t->is_posted && t->request.job == job &&
-                    process_id_equal(&id, process))
+                    process_id_equal(&t->request.process, process))
                         return ticket_fetch(all, t, false, reply);
         }
         return -ENODATA;
@@ -834,8 +827,9 @@ bool workers_write_group_of(const Workers *all, const ProcessId *process) {
         if (!all)
                 return false;
         for (size_t i = 0; i < all->n_children; i++)
-                if (all->children[i]->ticket && all->children[i]->job == WORKER_GROUP &&
-                    process_id_equal(&all->children[i]->of, process))
+                if (all->children[i]->ticket &&
+                    all->children[i]->ticket->request.job == WORKER_GROUP &&
+                    process_id_equal(&all->children[i]->ticket->request.process, process))
                         return true;
         for (size_t i = 0; i < all->lost.n_children; i++)
                 if (all->lost.children[i].stuck && all->lost.children[i].job == WORKER_GROUP &&
@@ -849,7 +843,7 @@ void workers_forget(Workers *all, pid_t pid) {
                 return;
         lost_forget(&all->lost, pid);
         for (size_t i = 0; i < all->n_tickets; i++)
-                if (all->tickets[i]->request.pid == pid &&
+                if (all->tickets[i]->request.process.pid == pid &&
                     !worker_jobs[all->tickets[i]->request.job].acts)
                         all->tickets[i]->is_outdated = !all->tickets[i]->process;
 }

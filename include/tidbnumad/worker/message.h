@@ -15,12 +15,11 @@ enum { WORKER_FILE_MAX = 32 }; /* "cgroup.procs" */
 typedef struct WorkerRequest {
         WorkerJob job;
         uint64_t serial;
-        pid_t pid; /* the process; its /proc directory and pidfd come with the message. For MEMS the
-                      directory is that of its control group */
-        uint64_t start_ticks;
-        CpuSet cpus;   /* CPUs to run on meanwhile, see affinity_borrow() */
-        bool any_text; /* SCRIPT: a file of any kind of text */
-        bool joins;    /* GROUP: `join` is valid, not `group` */
+        ProcessId process; /* its /proc directory and pidfd come with the message. For MEMS the
+                            * directory is that of its control group */
+        CpuSet cpus;       /* CPUs to run on meanwhile, see affinity_borrow() */
+        bool any_text;     /* SCRIPT: a file of any kind of text */
+        bool joins;        /* GROUP: `join` is valid, not `group` */
         NodeSet nodes; /* DRAW: all nodes; HUGE: those to count; MOVE: nodes to stay on; MEMS: nodes
                           to set */
         union {
@@ -98,7 +97,6 @@ WorkerLane worker_request_lane(const WorkerRequest *request);
 /* As the job's. But a join may wait for the lock of all control groups, as the making of a
  * group does, and that is not the process's doing. */
 WorkerWait worker_request_wait(const WorkerRequest *request);
-ProcessId worker_request_process(const WorkerRequest *request);
 bool worker_request_is_same(const WorkerRequest *a, const WorkerRequest *b);
 
 /* --- asking: see worker.h ---
