@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -189,38 +188,23 @@ int backend_write_group(const Backend *backend, const ProcHandle *process, int g
 
 enum { PASSES_MAX = 10 };
 
-typedef struct Pids {
-        pid_t *list;
-        size_t n, allocated;
-} Pids;
-
-static int pids_collect(pid_t pid, void *userdata) {
-        Pids *pids = userdata;
-
-        if (ARRAY_RESERVE(pids->list, pids->allocated, pids->n + 1) < 0)
-                return -ENOMEM;
-        pids->list[pids->n++] = pid;
-        return 0;
-}
-
 int backend_empty_group(int group_fd, int (*send)(pid_t pid, void *userdata), void *userdata) {
-        Pids pids = { 0 };
+        _cleanup_pid_list_ PidList pids = { 0 };
         int result = -EAGAIN;
 
         for (unsigned i = 0; result == -EAGAIN && i < PASSES_MAX; i++) {
                 int error = 0, r;
 
-                pids.n = 0;
-                r = cgroup_foreach_pid(group_fd, pids_collect, &pids);
-                for (size_t k = 0; r >= 0 && k < pids.n; k++) {
-                        const int sent = send(pids.list[k], userdata);
+                pids.n_pids = 0;
+                r = cgroup_foreach_pid(group_fd, pid_list_add, &pids);
+                for (size_t k = 0; r >= 0 && k < pids.n_pids; k++) {
+                        const int sent = send(pids.pids[k], userdata);
 
                         if (sent < 0 && sent != -ESRCH && error == 0)
                                 error = sent;
                 }
-                result = r < 0 ? r : error < 0 ? error : pids.n == 0 ? 1 : -EAGAIN;
+                result = r < 0 ? r : error < 0 ? error : pids.n_pids == 0 ? 1 : -EAGAIN;
         }
-        free(pids.list);
         return result;
 }
 

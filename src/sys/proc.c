@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/clock.h"
@@ -618,4 +619,20 @@ int open_files_foreach(const ProcHandle *handle, OpenFileCallback callback, void
                 return r;
         /* A process that has ended lists nothing. */
         return proc_is_alive(handle) ? 0 : -ESRCH;
+}
+
+/* --- lists of numbers --- */
+
+int pid_list_add(pid_t pid, void *userdata) {
+        PidList *list = userdata;
+
+        if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
+                return -ENOMEM;
+        list->pids[list->n_pids++] = pid;
+        return 0;
+}
+
+void pid_list_done(PidList *list) {
+        free(list->pids);
+        *list = (PidList){ 0 };
 }

@@ -582,7 +582,7 @@ int host_instances_find(const Sysroot *sysroot, const PolicySet *policies, HostI
                         r = process_complete(sysroot, &handle, &process,
                                              match_wants_args(policies, process.exe),
                                              match_wants_mounts(policies, &process));
-                if (r == -EHOSTDOWN && pid_list_add(&list.silent, pids.pids[i]) < 0)
+                if (r == -EHOSTDOWN && pid_list_add(pids.pids[i], &list.silent) < 0)
                         return -ENOMEM;
                 if (r < 0)
                         continue; /* it is gone, or not wanted */
@@ -747,7 +747,7 @@ int host_instances_describe(const Sysroot *sysroot, const Topology *topology, Ho
                         asked.one.list += p;
                         asked.one.n = 1;
                         if (!process_answers(members.list[p].handle, ask_member, &asked) &&
-                            pid_list_add(&list->silent, members.list[p].process.id.pid) < 0)
+                            pid_list_add(members.list[p].process.id.pid, &list->silent) < 0)
                                 return -ENOMEM;
                 }
         }

@@ -128,20 +128,8 @@ int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void 
         return r < 0 ? r : wanted(exe, userdata);
 }
 
-void pid_list_done(PidList *list) {
-        free(list->pids);
-        *list = (PidList){ 0 };
-}
-
-int pid_list_add(PidList *list, pid_t pid) {
-        if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
-                return -ENOMEM;
-        list->pids[list->n_pids++] = pid;
-        return 0;
-}
-
 static int on_pid(pid_t pid, _unused_ uint64_t inode, void *userdata) {
-        return pid_list_add(userdata, pid);
+        return pid_list_add(pid, userdata);
 }
 
 static int compare_pids(const void *a, const void *b) {

@@ -132,6 +132,16 @@ int proc_cgroup_read(const ProcHandle *handle, char **ret);
 typedef int (*ProcPidCallback)(pid_t pid, uint64_t inode, void *userdata);
 typedef int (*ProcCallback)(pid_t id, void *userdata);
 int proc_foreach_pid(const Sysroot *sysroot, ProcPidCallback callback, void *userdata);
+
+typedef struct PidList {
+        pid_t *pids; /* owned */
+        size_t n_pids, allocated;
+} PidList;
+
+/* Adds to `list`, a PidList, at its end: for proc_foreach_child() and the like. 0 or -ENOMEM. */
+int pid_list_add(pid_t pid, void *list);
+void pid_list_done(PidList *list);
+#define _cleanup_pid_list_ _cleanup_(pid_list_done)
 int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata);
 
 /* How many threads it has, by one call however many they are; 0: it has ended. */

@@ -51,16 +51,9 @@ int process_complete(const Sysroot *sysroot, ProcHandle *handle, Process *proces
  * every process. Negative: the link cannot be read, see proc_exe_read(). */
 int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata);
 
-typedef struct PidList {
-        pid_t *pids; /* ascending; owned */
-        size_t n_pids, allocated;
-} PidList;
-
-/* All processes there are, their numbers alone, into `list`, which is used again and again. */
+/* All processes there are, their numbers alone, ascending, into `list`, which is used again and
+ * again. */
 int pid_list_read(const Sysroot *sysroot, PidList *list);
-int pid_list_add(PidList *list, pid_t pid); /* at its end. 0 or -ENOMEM */
-void pid_list_done(PidList *list);
-#define _cleanup_pid_list_ _cleanup_(pid_list_done)
 
 /* The numbers of the users that policies name: config is pure, and only the system knows them. */
 

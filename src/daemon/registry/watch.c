@@ -347,10 +347,6 @@ int watch_rematch(Registry *registry) {
  * ones. */
 enum { ROUNDS_MAX = 8 };
 
-static int on_child(pid_t pid, void *userdata) {
-        return pid_list_add(userdata, pid);
-}
-
 void fork_filter_update(Registry *registry) {
         size_t left = OTHERS_CHILDREN_AT_ONCE;
 
@@ -364,7 +360,7 @@ void fork_filter_update(Registry *registry) {
                 registry->fork_filter_stale = false;
                 REGISTRY_FOREACH(i, registry)
                 for (size_t p = 0; r >= 0 && p < i->n_members; p++)
-                        r = pid_list_add(&members, i->members[p].process.id.pid);
+                        r = pid_list_add(i->members[p].process.id.pid, &members);
                 /* A filter that cannot be set costs events of foreign processes, but none is
                  * missed. */
                 if (r < 0)
@@ -382,7 +378,7 @@ void fork_filter_update(Registry *registry) {
 
                         if (member->forks_reported)
                                 continue;
-                        (void)proc_foreach_child(member->handle, on_child, &children);
+                        (void)proc_foreach_child(member->handle, pid_list_add, &children);
                         member->forks_reported = proc_is_alive(member->handle);
                 }
                 for (size_t k = 0; k < children.n_pids && left > 0; k++, left--)
