@@ -138,13 +138,18 @@ struct Drawing {
         NodeMemory by_node[];
 };
 
-bool sample_is_due(const Instance *i, uint64_t now_usec) {
+/* Is the series of samples one of the present processes and of these nodes? */
+static bool steady_holds(const Instance *i, const NodeSet *nodes) {
         const Steady *steady = &i->sampling.steady;
 
-        return i->sampling.drawing || !i->sampling.sampled || now_usec >= steady->due_usec ||
-               steady->n_member_changes != i->n_member_changes ||
-               steady->migrated_bytes != i->binding.migrated_bytes ||
-               !id_set_equal(&i->sampling.sampled_nodes, instance_nodes(i));
+        return i->sampling.sampled && steady->n_member_changes == i->n_member_changes &&
+               steady->migrated_bytes == i->binding.migrated_bytes &&
+               id_set_equal(&i->sampling.sampled_nodes, nodes);
+}
+
+bool sample_is_due(const Instance *i, uint64_t now_usec) {
+        return i->sampling.drawing || now_usec >= i->sampling.steady.due_usec ||
+               !steady_holds(i, instance_nodes(i));
 }
 
 /* -EAGAIN: the worker is busy with it. */
@@ -245,9 +250,7 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
                 halfwidth = estimate_halfwidth(&estimate);
                 /* Compares with the first sample of the series, so that a slow drift of the ratio
                  * is noticed as well. */
-                if (!i->sampling.sampled || !id_set_equal(&i->sampling.sampled_nodes, &d->nodes) ||
-                    steady->n_member_changes != i->n_member_changes ||
-                    steady->migrated_bytes != i->binding.migrated_bytes ||
+                if (!steady_holds(i, &d->nodes) ||
                     sampling_has_moved(steady->ratio, steady->halfwidth, estimate.ratio, halfwidth))
                         *steady = (Steady){ .ratio = estimate.ratio,
                                             .halfwidth = halfwidth,

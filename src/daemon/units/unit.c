@@ -215,8 +215,10 @@ void unit_decide(Unit *u) {
                 u->sets[i] = id_view_next(wanted[i], 0) >= 0;
                 id_view_convert(u->sets[i] ? wanted[i] : undo_record_own(record, i, now),
                                 ID_TARGET(&u->next[i]));
-                u->writes[i] = !id_view_equal(now, ID_VIEW(&u->next[i]));
-                writes |= u->writes[i];
+                if (id_view_equal(now, ID_VIEW(&u->next[i])))
+                        continue;
+                values[i] = ID_VIEW(&u->next[i]);
+                writes = true;
         }
         if (!writes) {
                 unit_settle(u, &w);
@@ -232,9 +234,6 @@ void unit_decide(Unit *u) {
                                   &(Error){ r, "the original values cannot be saved" });
                 return;
         }
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                if (u->writes[i])
-                        values[i] = ID_VIEW(&u->next[i]);
         r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
         if (r < 0) {
                 unit_end_write(u, false);

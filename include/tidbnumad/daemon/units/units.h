@@ -35,9 +35,8 @@ typedef struct Unit {
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
         bool start_failed_again;   /* with values of ours once more since: it is not to have any */
 
-        IdSet next[N_UNIT_PROPERTIES];   /* as `place.now`, after the write in flight */
-        bool writes[N_UNIT_PROPERTIES],  /* which of them it writes */
-                sets[N_UNIT_PROPERTIES]; /* and which are ours then */
+        IdSet next[N_UNIT_PROPERTIES]; /* as `place.now`, after the write in flight */
+        bool sets[N_UNIT_PROPERTIES];  /* which of them are ours then */
         unsigned failures;
 
         bool releasing; /* its record was being released when last read */
