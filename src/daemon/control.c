@@ -499,7 +499,7 @@ static int find_released(const Control *c, const Call *call, WordList *ret) {
                     call_names(call, irq->last.devices[i].name, NULL))
                         r = word_list_add(ret, irq->last.devices[i].name);
         if (r >= 0 && call_names(call, RELEASE_HOST, NULL) &&
-            undo_release_is_asked(&c->m->host, RELEASE_HOST, NULL))
+            requests_release(&c->m->host.requests, RELEASE_HOST, NULL))
                 r = word_list_add(ret, RELEASE_HOST);
         return r;
 }
@@ -589,7 +589,7 @@ static void replan(Control *c, Call *call, ControlAnswer *answer) {
         for (size_t i = 0; i < call->globs.n_words; i++)
                 if (!check_name(c, call->globs.words[i], answer))
                         return;
-        (void)place_replan(&c->m->placing, &call->globs);
+        place_replan(&c->m->placing, &call->globs);
         REGISTRY_FOREACH(i, &c->m->registry)
         if (call_names(call, i->name, i->unit))
                 binding_ask(i);
@@ -718,7 +718,7 @@ static void trial_end(Control *c, Call *call, ControlAnswer *answer) {
 static void await_trial_ended(const Control *c, _unused_ const Call *call, Text *missing) {
         await_releases(c, NULL, missing);
         REGISTRY_FOREACH(i, &c->m->registry)
-        if (undo_release_is_asked(&c->m->host, i->name, i->unit) && !instance_is_released(c, i))
+        if (requests_release(&c->m->host.requests, i->name, i->unit) && !instance_is_released(c, i))
                 append_missing(missing, i->name, "not released yet", NULL);
         if (missing->length == 0 && c->m->host.requests.trial == TRIAL_REQUEST_ENDS)
                 append_missing(missing, RELEASE_HOST, "being restored", NULL);

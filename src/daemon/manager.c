@@ -223,6 +223,6 @@ int manager_start(Manager *m) {
         r = units_start(&m->units);
         if (r >= 0)
                 r = control_start(m, &m->control);
-        m->start_waits = r >= 0 && units_are_starting(&m->units);
+        m->start_waits = r >= 0 && m->units.starting;
         return r < 0 || m->start_waits ? r : manager_finish_start(m);
 }

@@ -176,7 +176,7 @@ int manager_load_policies(Manager *m) {
 void manager_follow_requests(Manager *m, bool all) {
         manager_announce_starts(m);
         REGISTRY_FOREACH(i, &m->registry)
-        if (all || undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released)
+        if (all || requests_release(&m->host.requests, i->name, i->unit) != i->undo.released)
                 instance_queue(i, WORK_REQUEST);
         host_lock_memory(&m->host);
         place_refresh(&m->placing);
@@ -340,6 +340,6 @@ int manager_next(Manager *m, uint64_t timeout_usec) {
             sd_event_get_exit_code(m->host.event, &code) >= 0)
                 return r;
         manager_run_pass(m);
-        r = m->start_waits && !units_are_starting(&m->units) ? manager_finish_start(m) : 0;
+        r = m->start_waits && !m->units.starting ? manager_finish_start(m) : 0;
         return r < 0 ? sd_event_exit(m->host.event, r) : 0;
 }

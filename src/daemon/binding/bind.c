@@ -535,7 +535,7 @@ void groups_close(BindingGroups *groups) {
 }
 
 int groups_open(const Binder *b, Instance *i, BindingGroups *ret) {
-        const Members members = instance_members(i, &b->host->sysroot);
+        const Members members = facts_members(&i->facts, &b->host->sysroot);
         const BackendTarget target = undo_target(i);
         _cleanup_groups_ BindingGroups g = GROUPS_NONE;
         char *path = NULL, *cpuset_path = NULL;

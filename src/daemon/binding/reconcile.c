@@ -626,7 +626,7 @@ void binding_work(const Binder *b, Instance *i, uint32_t work, uint64_t now_usec
         const bool again =
                 (work & (WORK_JOINED | WORK_LEFT | WORK_POLICY | WORK_ADMIN | WORK_REQUEST)) ||
                 ((work & WORK_RENAMED) &&
-                 undo_release_is_asked(b->host, i->name, i->unit) != i->undo.released);
+                 requests_release(&b->host->requests, i->name, i->unit) != i->undo.released);
 
         if (work & WORK_RELOADED)
                 drift_note_reload(b, i, now_usec);

@@ -166,7 +166,7 @@ bool unresponsive_set_failure(const Binder *b, Instance *i) {
 }
 
 bool unresponsive_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
-        const Members members = instance_members(i, &b->host->sysroot);
+        const Members members = facts_members(&i->facts, &b->host->sysroot);
         bool again;
         int r;
 

@@ -324,13 +324,13 @@ static bool setting_is_asked_back(const Interrupts *irq, const IrqHost *host,
                 setting_is_queue(key->kind) ? irq_host_find_interface(host, key->ifindex) : NULL;
 
         if (*key->device == '\0')
-                return undo_release_is_asked(irq->host, RELEASE_HOST, NULL);
+                return requests_release(&irq->host->requests, RELEASE_HOST, NULL);
         if (queue)
-                return undo_release_is_asked(irq->host, queue->name, NULL);
+                return requests_release(&irq->host->requests, queue->name, NULL);
         for (size_t i = 0; i < host->n_devices; i++)
                 if (strcmp(irq_device_key(&host->devices[i]), key->device) == 0)
-                        return undo_release_is_asked(irq->host, host->devices[i].name, NULL);
-        return undo_release_is_asked(irq->host, key->device, NULL);
+                        return requests_release(&irq->host->requests, host->devices[i].name, NULL);
+        return requests_release(&irq->host->requests, key->device, NULL);
 }
 
 bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host) {
@@ -339,13 +339,14 @@ bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host) {
         for (size_t i = 0; i < record->n_settings; i++)
                 if (setting_is_asked_back(irq, host, &record->settings[i].key))
                         return true;
-        return record->irqbalance.known && undo_release_is_asked(irq->host, RELEASE_HOST, NULL);
+        return record->irqbalance.known &&
+               requests_release(&irq->host->requests, RELEASE_HOST, NULL);
 }
 
 bool irq_host_is_releasing(const Interrupts *irq) {
         const UndoRecord *record = irq_record(irq);
 
-        if (!host_obeys(irq->host) || !undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
+        if (!host_obeys(irq->host) || !requests_release(&irq->host->requests, RELEASE_HOST, NULL))
                 return false;
         for (size_t i = 0; i < record->n_settings; i++)
                 if (*record->settings[i].key.device == '\0')

@@ -154,7 +154,7 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
                 IrqPlanDevice *d = &ret->devices[i];
                 size_t n = 0;
 
-                if (!undo_release_is_asked(irq->host, d->device->name, NULL) ||
+                if (!requests_release(&irq->host->requests, d->device->name, NULL) ||
                     (!irq_reason_steers(d->reason) && d->reason != IRQ_REASON_IRQBALANCE))
                         continue;
                 d->reason = IRQ_REASON_RELEASED;
@@ -169,7 +169,7 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
                 free(d->rps);
                 d->xps = d->rps = NULL;
         }
-        if (undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
+        if (requests_release(&irq->host->requests, RELEASE_HOST, NULL))
                 bans->sent = false;
         return 0;
 }
@@ -184,7 +184,7 @@ static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
         char text[SETTING_TEXT_MAX];
 
         if (wanted == NUMA_BALANCING_LEAVE ||
-            undo_release_is_asked(irq->host, RELEASE_HOST, NULL) ||
+            requests_release(&irq->host->requests, RELEASE_HOST, NULL) ||
             irq->ops->read(&irq->host->sysroot, &key, text) < 0 ||
             setting_parse(key.kind, text, &setting.present) < 0)
                 return 0; /* a kernel without NUMA balancing */

@@ -32,7 +32,7 @@ static PlannedUnit *place_find_unit(const Placing *placing, const char *name) {
 /* --- what the kernel shows --- */
 
 static void read_allowed(const Placing *placing, Instance *i) {
-        const Members members = instance_members(i, &placing->host->sysroot);
+        const Members members = facts_members(&i->facts, &placing->host->sysroot);
 
         if (!i->planned.allowed_known)
                 members_read_allowed(&members,
@@ -56,7 +56,7 @@ static bool is_explicit(const Instance *i) {
 }
 
 void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
-        const Members members = instance_members(i, &placing->host->sysroot);
+        const Members members = facts_members(&i->facts, &placing->host->sysroot);
         const UndoRecord *limit = undo_limit_of(i);
         const uint64_t now = clock_monotonic_usec();
         Assignment *p = &i->planned;
@@ -272,7 +272,7 @@ static PlacementInput input_of(const Placing *placing, const PolicySet *policies
         return input;
 }
 
-static int plan_refresh(Placing *placing) {
+int place_refresh(Placing *placing) {
         const size_t n_max = placing->registry->n_instances + placing->n_units;
         _cleanup_free_ PlacementInstance *instances = NULL;
         _cleanup_free_ PlaceEntry *entries = NULL;
@@ -324,10 +324,6 @@ static int plan_refresh(Placing *placing) {
         return 0;
 }
 
-void place_refresh(Placing *placing) {
-        (void)plan_refresh(placing); /* it stays marked, and is tried with the next pass */
-}
-
 int place_ensure(Placing *placing, Instance *i) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         PlacementInput input;
@@ -353,7 +349,7 @@ int place_ensure(Placing *placing, Instance *i) {
                 }
                 host_queue(placing->host, HOST_WORK_OWNERS);
         } else {
-                r = plan_refresh(placing);
+                r = place_refresh(placing);
         }
         return i->planned.known ? 0 : r < 0 ? r : -ESRCH;
 }
@@ -382,25 +378,15 @@ static bool assignment_weighs_anew(const Policy *before, const PolicySet *fresh,
                                       &planned->placement.nodes, newly_reserved);
 }
 
-size_t place_replan(Placing *placing, const WordList *globs) {
-        size_t n = 0;
-
+void place_replan(Placing *placing, const WordList *globs) {
         REGISTRY_FOREACH(i, placing->registry)
-        if (word_list_names(globs, i->name, i->unit)) {
-                i->planned.again = true;
-                n++;
-        }
+        i->planned.again |= word_list_names(globs, i->name, i->unit);
         for (size_t i = 0; i < placing->n_units; i++) {
                 PlannedUnit *u = placing->units[i];
 
-                if (word_list_names(globs, u->label, u->name)) {
-                        u->planned.again = true;
-                        n++;
-                }
+                u->planned.again |= word_list_names(globs, u->label, u->name);
         }
-        if (n > 0)
-                host_queue(placing->host, HOST_WORK_PLAN);
-        return n;
+        host_queue(placing->host, HOST_WORK_PLAN);
 }
 
 void place_note_policies(Placing *placing, const PolicySet *fresh) {

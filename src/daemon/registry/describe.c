@@ -20,7 +20,7 @@ static bool answer_is_pending(int r) {
 }
 
 int describe_storage(const Registry *registry, Instance *i) {
-        const Members members = instance_members(i, &registry->host->sysroot);
+        const Members members = facts_members(&i->facts, &registry->host->sysroot);
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
         /* On which to read its command line: that touches a page of its memory. */
         const CpuSet cpus = id_set_is_empty(&i->binding.placement.nodes)
@@ -58,7 +58,7 @@ int describe_storage(const Registry *registry, Instance *i) {
 static int describe(Registry *registry, Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
         const int storage = describe_storage(registry, i);
-        const Members members = instance_members(i, &registry->host->sysroot);
+        const Members members = facts_members(&i->facts, &registry->host->sysroot);
         bool placed_by_port = false;
         int r = worker_read_ports(registry->host->workers, &members, &ports);
 

@@ -315,10 +315,6 @@ const NodeSet *instance_nodes(const Instance *instance) {
                        : &instance->binding.placement.nodes;
 }
 
-Members instance_members(const Instance *instance, const Sysroot *sysroot) {
-        return facts_members(&instance->facts, sysroot);
-}
-
 int instance_add_process(Instance *instance, Process *process, ProcHandle *handle) {
         int r = facts_add_member(&instance->facts, process, handle);
 
@@ -515,7 +511,7 @@ void scope_follow(const Registry *registry, Instance *i) {
 }
 
 const char *scope_of(const Instance *i) {
-        const Members members = instance_members(i, NULL);
+        const Members members = facts_members(&i->facts, NULL);
 
         return members_scope(&members);
 }

@@ -24,7 +24,7 @@ static bool instance_has_counts(const Sampling *s, Instance *i) {
 }
 
 void sample_observe(const Sampling *s, Instance *i) {
-        Members members = instance_members(i, &s->host->sysroot);
+        Members members = facts_members(&i->facts, &s->host->sysroot);
 
         members.intruder = &s->host->intruder;
         if (i->binding.observed_known || !instance_has_counts(s, i))
@@ -34,7 +34,7 @@ void sample_observe(const Sampling *s, Instance *i) {
 }
 
 int sample_count(Sampling *s, Instance *i, int cgroup_fd) {
-        const Members members = instance_members(i, &s->host->sysroot);
+        const Members members = facts_members(&i->facts, &s->host->sysroot);
         const Begun begun = cost_begin();
         int r = instance_has_counts(s, i)
                         ? members_count_memory(&members, &s->host->topology, cgroup_fd, i->by_node)
@@ -65,7 +65,7 @@ void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes
 #define HUGE_FAILED_USEC (UINT64_C(1000) * 1000)
 
 void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool again) {
-        const Members members = instance_members(i, &s->host->sysroot);
+        const Members members = facts_members(&i->facts, &s->host->sysroot);
         const uint64_t now = clock_monotonic_usec();
         InstanceHuge *huge = &i->sampling.huge;
         HugeNeed most = huge->most;

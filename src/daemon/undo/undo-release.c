@@ -280,10 +280,6 @@ void undo_release_done(Undoing *undo) {
 
 /* --- what is wanted --- */
 
-bool undo_release_is_asked(const Host *host, const char *name, const char *unit) {
-        return requests_release(&host->requests, name, unit);
-}
-
 const char *undo_release_explain(const Undoing *undo, const Instance *i) {
         if (!undo_is_open(undo))
                 return "released on request, but its original binding cannot be restored, because "
@@ -300,7 +296,7 @@ const char *undo_release_explain(const Undoing *undo, const Instance *i) {
 }
 
 bool undo_release_note_asked(const Undoing *undo, Instance *i) {
-        i->undo.released = undo_release_is_asked(undo->host, i->name, i->unit);
+        i->undo.released = requests_release(&undo->host->requests, i->name, i->unit);
         return i->undo.released;
 }
 
@@ -311,7 +307,8 @@ static const char *release_reason(const Undoing *undo, const UndoRecord *record,
         const Assignment *p = i ? &i->planned : NULL;
 
         /* The record has the name that the instance had when it was bound. */
-        if (undo_release_is_asked(host, i ? i->name : record->instance, i ? i->unit : record->unit))
+        if (requests_release(&host->requests, i ? i->name : record->instance,
+                             i ? i->unit : record->unit))
                 return host_obeys(host) ? requested : NULL;
         if (!host_enforces(host))
                 return NULL;

@@ -415,7 +415,7 @@ UnitDesired unit_desired_make(const Unit *u) {
         CpuSet cpus;
         Placement p;
 
-        if (undo_release_is_asked(units->host, u->place.label, u->place.name)) {
+        if (requests_release(&units->host->requests, u->place.label, u->place.name)) {
                 w.reason = "its release was requested";
                 return w;
         }

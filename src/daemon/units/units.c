@@ -306,10 +306,6 @@ int units_start(Units *units) {
         return r;
 }
 
-bool units_are_starting(const Units *units) {
-        return units->starting;
-}
-
 void units_follow_event(Units *units) {
         bool busy;
 

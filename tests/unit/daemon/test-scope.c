@@ -94,7 +94,7 @@ HOST_TEST(found_in_a_scope_it_is_who_it_was) {
 }
 
 static char *path_of(const TestHost *h) {
-        const Members members = instance_members(h->instance, &h->m.host.sysroot);
+        const Members members = facts_members(&h->instance->facts, &h->m.host.sysroot);
 
         return members_group_path(&members);
 }

@@ -64,8 +64,9 @@ int place_ensure(Placing *placing, Instance *instance);
 bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret);
 
 /* Makes a plan if its input has changed, with the present memory of instances and nodes. An
- * instance that cannot be planned because memory could not be allocated keeps its place. */
-void place_refresh(Placing *placing);
+ * instance that cannot be planned because memory could not be allocated keeps its place: what
+ * failed is tried with the next pass. */
+int place_refresh(Placing *placing);
 
 /* Notes that the disks under the instance's data directory were read. */
 void place_note_devices(const Placing *placing, Instance *instance);
@@ -80,8 +81,8 @@ void place_note_topology(Placing *placing);
  * may have been widened, which nothing reports. */
 void place_look_for_room(Placing *placing);
 
-/* Places the instances and units with these names again, by the next plan. How many there are. */
-size_t place_replan(Placing *placing, const WordList *globs);
+/* Places the instances and units with these names again, by the next plan. */
+void place_replan(Placing *placing, const WordList *globs);
 
 /* Notes policies that are about to be in force. Only those instances will move that no longer fit,
  * and those that placement_weighs_again() names. */

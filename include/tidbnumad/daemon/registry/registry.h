@@ -355,9 +355,6 @@ void instance_queue(Instance *instance, uint32_t work);
 /* The part of this work that was queued; it is not any more, and the caller does it. */
 uint32_t instance_take(Instance *instance, uint32_t work);
 
-/* Its processes in the form that observe takes. */
-Members instance_members(const Instance *instance, const Sysroot *sysroot);
-
 /* The backend that binds it: the host's, or a weaker one of its own. NULL: none. */
 const BackendOps *instance_ops(const Instance *instance, const Backend *host);
 BackendKind instance_backend(const Instance *instance, const Backend *host);

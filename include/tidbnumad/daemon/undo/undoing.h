@@ -153,10 +153,6 @@ void undo_release_check(Undoing *undo, const Instance *instance);
  * has no policy any more, and another one may take its processes over. */
 void undo_release_note_left(Undoing *undo, const Instance *instance);
 
-/* Was the release of an instance or device requested, by its name or its unit? `unit` may be NULL.
- */
-bool undo_release_is_asked(const Host *host, const char *name, const char *unit);
-
 /* Notes in the instance whether its release was requested, and returns it. */
 bool undo_release_note_asked(const Undoing *undo, Instance *instance);
 

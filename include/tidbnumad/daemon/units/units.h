@@ -108,11 +108,10 @@ void unit_note_release(Unit *unit);
  * from the first instruction. Signals of systemd report new units; the next scan finds units whose
  * signals were missed. */
 
-/* Starts. The daemon does not report readiness while units_are_starting(), which is some seconds at
+/* Starts. The daemon does not report readiness while `starting`, which is some seconds at
  * most: a unit that is ordered after the daemon then starts bound. Does nothing where nothing is
  * enforced through systemd. */
 int units_start(Units *units);
-bool units_are_starting(const Units *units);
 
 /* To be called after each event: requested lists may be complete, and a record may be released. */
 void units_follow_event(Units *units);
