@@ -83,6 +83,8 @@ int main(int argc, char *argv[]) {
                 return EXIT_FAILURE; /* the reason is on stderr */
         if (m->host.sysroot.live)
                 r = unresponsive_start(&m->binding, "/proc/self/exe");
+        if (r >= 0 && m->host.workers) /* what they still do, the next daemon waits for */
+                workers_hold(m->host.workers, &m->host.lock_fd);
         if (r >= 0)
                 r = manager_start(m);
         if (r >= 0 && args.once)

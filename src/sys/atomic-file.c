@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/atomic-file.h"
+#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/sysroot.h"
 
 static int write_temporary(int dir_fd, const char *name, const char *data, size_t size,
@@ -125,6 +128,21 @@ int lock_file_take(int dir_fd, const char *name, int *ret_fd, pid_t *ret_holder)
                 return -EBUSY;
         }
         *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* flock(2) beside it, which such children do have a share in. */
+int lock_file_share(int fd, uint64_t timeout_usec) {
+        const struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
+        const uint64_t end = clock_monotonic_usec() + timeout_usec;
+
+        while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+                if (errno != EWOULDBLOCK)
+                        return -errno;
+                if (clock_monotonic_usec() >= end)
+                        return -ETIME;
+                (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        }
         return 0;
 }
 

@@ -21,7 +21,7 @@ enum { SEND_BUFFER_BYTES = 512 << 10 };
 
 extern char **environ;
 
-int worker_child_start(const char *program, WorkerChild *ret) {
+int worker_child_start(const char *program, int input, WorkerChild *ret) {
         char *const argv[] = { (char *)"tidbnumad", (char *)"--worker", NULL };
         _cleanup_close_ int here = -EBADF, there = -EBADF;
         const int size = SEND_BUFFER_BYTES;
@@ -43,6 +43,8 @@ int worker_child_start(const char *program, WorkerChild *ret) {
         r = posix_spawn_file_actions_init(&actions);
         if (r == 0)
                 r = posix_spawn_file_actions_adddup2(&actions, there, WORKER_FD);
+        if (r == 0 && input >= 0)
+                r = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
         if (r == 0)
                 r = posix_spawn(&pid, program, &actions, NULL, argv, environ);
         (void)posix_spawn_file_actions_destroy(&actions);

@@ -45,7 +45,8 @@ struct Child {
 };
 
 struct Workers {
-        const char *program; /* borrowed, as the next */
+        const char *program; /* borrowed, as the next two */
+        const int *held_fd;  /* NULL: none */
         sd_event *event;
         WorkerHungHandler on_hung;
         void *userdata;
@@ -374,7 +375,8 @@ static int child_new(Workers *all, WorkerLane lane, Child **ret) {
                 return -ENOMEM;
         }
         *child = (Child){ .all = all, .lane = lane };
-        r = worker_child_start(all->program, &child->process);
+        r = worker_child_start(all->program, all->held_fd ? *all->held_fd : -EBADF,
+                               &child->process);
         if (r < 0) {
                 free(child);
                 return r;
@@ -773,6 +775,10 @@ int workers_new(const char *program, sd_event *event, WorkerHungHandler on_hung,
         }
         *ret = all;
         return 0;
+}
+
+void workers_hold(Workers *all, const int *fd) {
+        all->held_fd = fd;
 }
 
 Workers *workers_free(Workers *all) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Writes `data` to a temporary file in the directory and renames it to `name`. On failure the
@@ -22,6 +23,10 @@ int private_file_read(int dir_fd, const char *name, size_t max, char **ret, size
  * `*ret_holder`, 0 where the kernel shows none (another PID namespace). The file is made where
  * it is not there, with mode 0600: a process that cannot write to it cannot lock it. */
 int lock_file_take(int dir_fd, const char *name, int *ret_fd, pid_t *ret_holder);
+
+/* Has children share in the lock: those that are started with a copy of the descriptor. Waits until
+ * those of its former holder have ended. -ETIME: one has not. */
+int lock_file_share(int fd, uint64_t timeout_usec);
 
 /* Who holds the lock; 0 where the kernel does not show it. -ESRCH: nobody; -ENOENT: there is no
  * file; -EACCES: this user may not read it. */

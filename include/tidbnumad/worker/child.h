@@ -10,8 +10,9 @@ typedef struct WorkerChild {
         uint64_t serial;
 } WorkerChild;
 
-/* Does not wait for its start: what is sent before is received when it is ready. */
-int worker_child_start(const char *program, WorkerChild *ret);
+/* Does not wait for its start: what is sent before is received when it is ready. `input`: its
+ * standard input; negative: ours. */
+int worker_child_start(const char *program, int input, WorkerChild *ret);
 
 /* Does it run, or wait for a CPU and nothing else? */
 bool worker_child_is_running(const WorkerChild *child);

@@ -165,6 +165,10 @@ int workers_new(const char *program, sd_event *event, WorkerHungHandler on_hung,
                 Workers **ret);
 Workers *workers_free(Workers *workers);
 
+/* Each worker that is started has a copy of the descriptor, if it is none that is negative, as its
+ * standard input. The pointer is borrowed. */
+void workers_hold(Workers *workers, const int *fd);
+
 /* Sets the handler of a job. It is called from the loop only, not while something is asked for. */
 void workers_on_answer(Workers *workers, WorkerJob job, WorkerAnswerHandler handler,
                        void *userdata);

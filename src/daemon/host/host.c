@@ -14,6 +14,9 @@
 #include "tidbnumad/world/memory.h"
 #include "tidbnumad/world/topology-load.h"
 
+/* Before the daemon is ready. One that waits for a stuck process may never end. */
+#define FORMER_WORKERS_USEC (UINT64_C(2) * 1000 * 1000)
+
 static int host_cannot_read(const Host *h, int error, const char *what, const char *path,
                             const char *hint) {
         journal_log(&h->journal, LOG_ERR, NULL, "%s %s: %s. %s", what, path, strerror(-error),
@@ -95,6 +98,13 @@ int host_open(Host *h, const Args *args) {
         else if (r < 0)
                 return host_cannot_read(h, r, "Cannot open the runtime folder", path,
                                         "Run as root, or choose another with --runtime-dir");
+        /* A worker that is in the kernel when its daemon is killed still does what it was asked. */
+        if (h->lock_fd >= 0 && lock_file_share(h->lock_fd, FORMER_WORKERS_USEC) == -ETIME)
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "A worker of the tidbnumad before this one has not ended in %u s. What "
+                            "it still changes is seen later. Look for tasks in state D: ps -eo "
+                            "pid,stat,wchan:30,comm",
+                            (unsigned)(FORMER_WORKERS_USEC / 1000000));
         r = sd_event_default(&h->event);
         if (r < 0) {
                 journal_log(&h->journal, LOG_ERR, NULL, "The event loop cannot be made: %s%s",
@@ -166,6 +176,7 @@ void host_keep_lock(Host *h) {
         if (lock_file_take(h->runtime_fd, RUNTIME_DIR_LOCK, &fd, &holder) >= 0) {
                 closep(&h->lock_fd);
                 h->lock_fd = fd;
+                (void)lock_file_share(fd, 0);
                 h->lock_lost_logged = false;
                 return;
         }

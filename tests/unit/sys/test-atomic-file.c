@@ -242,6 +242,32 @@ FAKE_TEST(children_do_not_hold) {
         assert_int_equal(status, 0);
 }
 
+/* But one that was started with a copy of the descriptor is waited for. */
+FAKE_TEST(children_that_share_it_are_waited_for) {
+        _cleanup_close_ int fd = -EBADF;
+        int ready;
+        const pid_t pid = child_fork_until_ready(&ready); /* the former holder */
+        pid_t holder, child;
+
+        if (pid == 0) {
+                if (lock_file_take(tree->fd, "lock", &fd, &holder) < 0 ||
+                    lock_file_share(fd, 0) < 0)
+                        _exit(1);
+                child_wait_ready(ready);
+        }
+        child_end(pid);
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
+        assert_int_equal(lock_file_share(fd, 1000 * 1000), 0);
+        child = child_fork_until_ready(&ready); /* has a copy */
+        if (child == 0)
+                child_wait_ready(ready);
+        closep(&fd);
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
+        assert_int_equal(lock_file_share(fd, 0), -ETIME);
+        child_end(child);
+        assert_int_equal(lock_file_share(fd, 1000 * 1000), 0);
+}
+
 /* Any user may open a folder that all may read, and lock that. */
 FAKE_TEST(nobody_else_can_open_it) {
         _cleanup_close_ int fd = -EBADF;
