@@ -339,7 +339,7 @@ static bool property_take(const Undoing *undo, const UndoRecord *record, UndoPro
 
 static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         Setting cpus = { .key = "AllowedCPUs" }, mems = { .key = "AllowedMemoryNodes" };
-        bool changed;
+        bool changed, writing;
         int r;
 
         if (record->restoring || !record->cpus.noted || strcmp(unit->load_state, "loaded") != 0 ||
@@ -349,11 +349,13 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         r = admin_read_file(undo, unit->fragment, &cpus, &mems);
         for (size_t i = 0; i < unit->n_drop_ins && r >= 0; i++)
                 r = admin_read_file(undo, unit->drop_ins[i], &cpus, &mems);
-        record->read_late = r == -ETIME;
+        /* What was read may be older than a limit that is being written. */
+        writing = record->busy && record->limit.noted;
+        record->read_late = r == -ETIME || writing;
         if (r < 0)
                 return;
         /* Of the limit systemd has the value that counts already: one that is not ours stays. */
-        changed = record->limit.noted &&
+        changed = record->limit.noted && !writing &&
                   (record->limit.ours.n > 0
                            ? !undo_record_is_ours(record, UNIT_LIMIT, UNIT_BYTES(&unit->memory_max))
                            : undo_record_limit_before(record) != unit->memory_max);

@@ -1,4 +1,5 @@
 /* What the admin sets on bound units, read again. systemd and the files are the test's. */
+#include "../../support/fake-tree.h"
 #include "../../support/test.h"
 #include "../change/set-before.h"
 
@@ -10,6 +11,7 @@ static struct {
         const char *fragment, *drop_in; /* texts; NULL: it cannot be read */
         const char *path;               /* of the drop-in */
         bool late;                      /* the worker has not read them in time */
+        uint64_t memory_max;
         unsigned n_reads;
         BusUnitReply reply; /* of the read that is in flight */
         void *userdata;
@@ -85,6 +87,7 @@ static void init(World *w) {
         systemd.fragment = "[Service]\n";
         systemd.drop_in = "[Service]\n";
         systemd.path = "/etc/systemd/system.control/x.service.d/50-AllowedCPUs.conf";
+        systemd.memory_max = UINT64_MAX;
         rooms_init(&w->rooms);
         w->rooms.host.journal.max_priority = LOG_INFO;
         w->instance = recorded(w, 10, "x", &w->record);
@@ -105,7 +108,8 @@ static bool answer(World *w, const char *says) {
         const BusUnit unit = { .load_state = "loaded",
                                .fragment = "/etc/x.service",
                                .drop_ins = { systemd.path },
-                               .n_drop_ins = 1 };
+                               .n_drop_ins = 1,
+                               .memory_max = systemd.memory_max };
         Capture capture;
 
         CAPTURE_STDERR(&capture, systemd.reply(0, &unit, systemd.userdata));
@@ -200,6 +204,32 @@ WORLD_TEST(a_late_worker) {
         assert_id_view(undo_property_before(&w->record->cpus), "3");
         undo_admin_read_late(&w->rooms.undo);
         assert_int_equal(systemd.n_reads, 2);
+}
+
+/* At the start of the daemon both are under way: what systemd has read is older than our limit. */
+WORLD_TEST(a_limit_that_is_written_while_it_is_read) {
+        const uint64_t ours = 5000;
+        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&ours),
+                                    .exclusive = true };
+        Undoing *undo = &w->rooms.undo;
+        _cleanup_fake_ FakeTree tree;
+
+        fake_init(&tree);
+        assert_int_equal(undo_open(&undo->records, tree.fd), 0);
+        undo_admin_read_all(undo);
+        assert_int_equal(undo_note_limit(&w->rooms.host.sysroot, w->record, UINT64_MAX), 0);
+        assert_int_equal(undo_before(undo, w->record, &change), 0);
+        assert_false(answer(w, NULL));
+        assert_ptr_equal(undo_limit_of(w->instance), w->record);
+        systemd.memory_max = ours;
+        undo_after(undo, w->record, &change, true);
+        undo_admin_read_late(undo); /* is read once more, behind it */
+        assert_int_equal(systemd.n_reads, 2);
+        assert_false(answer(w, NULL));
+        assert_int_equal(undo_record_limit_last(undo_limit_of(w->instance)), ours);
+        systemd.memory_max = 4000;
+        assert_true(read_again(w, NULL)); /* the admin's */
+        assert_null(undo_limit_of(w->instance));
 }
 
 /* Its instance ends before systemd or the worker has answered: nothing is read for a record that is
