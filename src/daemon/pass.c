@@ -21,12 +21,10 @@
 /* Arms the timer unless it fires earlier already. */
 static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
         const uint64_t due = clock_monotonic_usec() + delay_usec;
-        int enabled = SD_EVENT_OFF;
         uint64_t before = 0;
 
-        (void)sd_event_source_get_enabled(timer, &enabled);
         (void)sd_event_source_get_time(timer, &before);
-        if (enabled == SD_EVENT_OFF || due < before)
+        if (!event_source_is_armed(timer) || due < before)
                 (void)event_source_arm(timer, due);
 }
 

@@ -91,3 +91,11 @@ int event_source_arm_after(sd_event_source *source, uint64_t usec) {
 
         return r < 0 ? r : event_source_arm(source, at);
 }
+
+bool event_source_is_armed(sd_event_source *source) {
+        int enabled = SD_EVENT_OFF;
+
+        if (source)
+                (void)sd_event_source_get_enabled(source, &enabled);
+        return enabled != SD_EVENT_OFF;
+}

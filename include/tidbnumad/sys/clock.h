@@ -1,6 +1,7 @@
 /* Clocks, and timers of the loop. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
@@ -29,3 +30,6 @@ int event_source_add_off(sd_event *event, sd_event_source **ret, uint64_t accura
 /* Lets a timer of the monotonic clock fire once: at that time, or `usec` from now. */
 int event_source_arm(sd_event_source *source, uint64_t usec);
 int event_source_arm_after(sd_event_source *source, uint64_t usec);
+
+/* Will it fire? Also takes NULL. */
+bool event_source_is_armed(sd_event_source *source);

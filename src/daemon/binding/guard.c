@@ -37,12 +37,6 @@ static void guard_log_safe(const Binder *b, Instance *i) {
 /* The timer may fire this much later than requested, together with other timers. */
 #define ACCURACY_USEC (UINT64_C(20) * 1000)
 
-struct Guard {
-        sd_event_source *timer;
-        bool armed;
-        GuardNode *nodes; /* at the same index as the topology's nodes; owned */
-};
-
 /* The kernel never includes a node without memory in an effective set. */
 static NodeSet guard_home_of(const Binder *b, const Instance *i) {
         const NodeSet all = topology_memory_nodes(&b->host->topology);
@@ -85,7 +79,7 @@ static int guard_read_node(const Binder *b, size_t index, uint64_t now_usec, Gua
 }
 
 static GuardOutlook outlook_on(const Binder *b, const NodeSet *nodes) {
-        return guard_predict(b->guard->nodes, b->host->topology.n_nodes, nodes);
+        return guard_predict(b->guard_nodes, b->host->topology.n_nodes, nodes);
 }
 
 /* --- widening --- */
@@ -405,7 +399,7 @@ uint64_t guard_tick(Binder *b, uint64_t now_usec) {
         if (id_set_is_empty(&nodes))
                 return wait;
         for (size_t n = 0; n < topology->n_nodes; n++) {
-                GuardNode *node = &b->guard->nodes[n];
+                GuardNode *node = &b->guard_nodes[n];
                 GuardReading reading;
 
                 if (!id_set_has(&nodes, topology->nodes[n].id))
@@ -431,49 +425,33 @@ uint64_t guard_tick(Binder *b, uint64_t now_usec) {
         return wait;
 }
 
-static void guard_arm(Guard *guard, uint64_t usec) {
-        guard->armed = event_source_arm(guard->timer, usec) >= 0;
-}
-
-static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         const uint64_t now = clock_monotonic_usec();
-        Binder *b = userdata;
-        uint64_t wait;
+        const uint64_t wait = guard_tick(userdata, now);
 
-        b->guard->armed = false;
-        wait = guard_tick(b, now);
-        if (wait != INSTANCE_NEVER)
-                guard_arm(b->guard, now + wait);
-        return 0;
+        return wait == INSTANCE_NEVER ? 0 : event_source_arm(source, now + wait);
 }
 
 int guard_start(Binder *b) {
-        Guard *guard;
         int r;
 
         if (b->host->args->once || !b->host->sysroot.live)
                 return 0;
-        guard = calloc(1, sizeof(*guard));
-        if (!guard)
-                return -ENOMEM;
-        b->guard = guard;
-        guard->nodes = calloc(b->host->topology.n_nodes, sizeof(*guard->nodes));
-        if (!guard->nodes)
+        b->guard_nodes = calloc(b->host->topology.n_nodes, sizeof(*b->guard_nodes));
+        if (!b->guard_nodes)
                 return -ENOMEM;
         for (size_t n = 0; n < b->host->topology.n_nodes; n++)
-                guard->nodes[n].node = b->host->topology.nodes[n].id;
-        r = event_source_add_off(b->host->event, &guard->timer, ACCURACY_USEC, on_timer, b);
+                b->guard_nodes[n].node = b->host->topology.nodes[n].id;
+        r = event_source_add_off(b->host->event, &b->guard_timer, ACCURACY_USEC, on_timer, b);
         /* A process may fill a gigabyte in a second. */
-        return r < 0 ? r : sd_event_source_set_priority(guard->timer, SD_EVENT_PRIORITY_IMPORTANT);
+        return r < 0 ? r
+                     : sd_event_source_set_priority(b->guard_timer, SD_EVENT_PRIORITY_IMPORTANT);
 }
 
 void guard_stop(Binder *b) {
-        if (!b->guard)
-                return;
-        event_source_drop(b->guard->timer);
-        free(b->guard->nodes);
-        free(b->guard);
-        b->guard = NULL;
+        b->guard_timer = event_source_drop(b->guard_timer);
+        free(b->guard_nodes);
+        b->guard_nodes = NULL;
 }
 
 /* --- which instances are watched --- */
@@ -492,11 +470,10 @@ void guard_note(const Binder *b, Instance *i) {
                  (i->unit && !i->undo.record &&
                   bus_manager_is_runtime(&b->host->sysroot, i->unit, "AllowedMemoryNodes")));
         const bool was_watched = i->binding.guard.watched;
-        Guard *guard = b->guard;
         bool is_new;
 
         /* An instance that was widened to all nodes is not narrow, but must become narrow again. */
-        i->binding.guard.watched = guard && host_enforces(b->host) &&
+        i->binding.guard.watched = b->guard_timer && host_enforces(b->host) &&
                                    i->binding.placement.memory == MEMORY_BIND &&
                                    (narrow || !id_set_is_empty(&i->binding.guard.extra));
         if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
@@ -510,9 +487,9 @@ void guard_note(const Binder *b, Instance *i) {
                  (i->binding.limit.recent && !i->binding.guard.reads_limit);
         i->binding.guard.reads_limit = i->binding.limit.recent;
         /* What is armed may be some seconds away. */
-        if ((i->binding.guard.watched || i->binding.limit.recent) && guard->timer &&
-            (!guard->armed || is_new))
-                guard_arm(guard, clock_monotonic_usec());
+        if ((i->binding.guard.watched || i->binding.limit.recent) &&
+            (!event_source_is_armed(b->guard_timer) || is_new))
+                (void)event_source_arm(b->guard_timer, clock_monotonic_usec());
 }
 
 uint64_t guard_margin_bytes(const Binder *b, const Instance *i) {

@@ -202,7 +202,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 .is_ours = limit_is_ours(i),
                 .memory = l->memory_known ? &l->memory : NULL,
                 .lifted = l->lifted,
-                .guarded = b->guard,
+                .guarded = b->guard_timer,
                 .may_change = binding_may_change(b, i),
         };
         const double mib = (double)in.wanted_bytes / (1 << 20);
@@ -240,7 +240,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         }
         /* Is there a limit that the guard has to watch, or one that it has lifted? What cannot be
          * read for a moment, as a reload runs in its unit, may still be in force. */
-        watched = b->guard && host_obeys(b->host) &&
+        watched = b->guard_timer && host_obeys(b->host) &&
                   (limit_is_ours(i) || l->lifted || l->state == LIMIT_PENDING ||
                    (l->recent && !l->memory_known));
         if (watched && !l->recent)

@@ -240,12 +240,8 @@ Instance *registry_take_ended(Registry *registry) {
 }
 
 void registry_scan_soon(Registry *registry, bool whole) {
-        int pending = SD_EVENT_ON;
-
         registry->rescan_whole |= whole;
-        if (registry->rescan_timer)
-                (void)sd_event_source_get_enabled(registry->rescan_timer, &pending);
-        if (pending == SD_EVENT_OFF)
+        if (registry->rescan_timer && !event_source_is_armed(registry->rescan_timer))
                 (void)event_source_arm_after(registry->rescan_timer, SOON_USEC);
 }
 

@@ -184,7 +184,6 @@ static int on_connector(_unused_ sd_event_source *source, int fd, _unused_ uint3
         static const JournalFields fields = { .message_id = JOURNAL_EVENTS_LOST, .repeats = true };
         Registry *registry = userdata;
         const uint64_t before = registry->n_considered;
-        int pending = SD_EVENT_OFF;
         int r = proc_connector_read(fd, on_process_event, registry);
 
         if (r >= 0) {
@@ -194,8 +193,7 @@ static int on_connector(_unused_ sd_event_source *source, int fd, _unused_ uint3
         }
         registry->connector_events.lost++;
         host_queue(registry->host, HOST_WORK_PUBLISH);
-        (void)sd_event_source_get_enabled(registry->rescan_timer, &pending);
-        if (pending != SD_EVENT_OFF && registry->rescan_whole)
+        if (event_source_is_armed(registry->rescan_timer) && registry->rescan_whole)
                 return 0;
         registry->rescan_whole = true;
         journal_log(&registry->host->journal, LOG_WARNING, &fields,

@@ -25,9 +25,10 @@ typedef struct Binder {
         Units *units;
 
         sd_event_source *work_timer;
-        size_t next_due;     /* index of the instance at which reconcile_due() begins */
-        struct Guard *guard; /* see guard.h; NULL: not started; owned */
-        int drift_fd;        /* inotify(7) on the cpuset files of bound instances; -EBADF: none */
+        size_t next_due;              /* index of the instance at which reconcile_due() begins */
+        sd_event_source *guard_timer; /* NULL: the guard is not started */
+        GuardNode *guard_nodes;       /* at the same index as the topology's nodes; owned */
+        int drift_fd; /* inotify(7) on the cpuset files of bound instances; -EBADF: none */
         sd_event_source *drift_source;
         ThreadRounds thread_rounds[2]; /* [0]: instances without a cpuset; [1]: with one */
         size_t n_found_bound;          /* see reconcile_log_found(); not logged yet */
@@ -176,8 +177,6 @@ void groups_close(BindingGroups *groups);
  *
  * The guard has its own timer, with the highest priority in the loop, and runs only while there is
  * an instance to watch: one with `memory: bind` whose memory nodes tidbnumad has narrowed. */
-
-typedef struct Guard Guard;
 
 /* Starts the guard; not with --once, and not with --sysroot. */
 int guard_start(Binder *b);
