@@ -480,14 +480,14 @@ static int check_options(const Args *args) {
                 { "--json", "--watch", args->json && args->watch },
                 { "--tiup", other, args->tiup_file && other },
                 { "--hosts", machine, args->hosts && machine },
-                { "--all", "names", args->all && args->n_names > 0 },
+                { "--all", "names", args->all && args->names.n_words > 0 },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(pairs); i++)
                 if (pairs[i].both)
                         return REFUSE(args, "%s cannot be combined with %s", pairs[i].a,
                                       pairs[i].b);
-        if (args->command == COMMAND_RELEASE && args->n_names == 0 && !args->all)
+        if (args->command == COMMAND_RELEASE && args->names.n_words == 0 && !args->all)
                 return REFUSE(args, "release what? Expected names of instances, or --all");
         if (args->command == COMMAND_EXPLAIN && args->topology && !args->instances)
                 return REFUSE(
@@ -528,6 +528,7 @@ int args_parse(Args *args, int argc, char *argv[]) {
         static const char *const default_dirs[] = { "/usr/lib/tidbnumad.d",
                                                     TIDBNUMAD_SYSCONFDIR "/tidbnumad.d",
                                                     "/run/tidbnumad.d" };
+        static char *all[] = { (char *)"*", NULL };
         char **words;
         int n, r;
 
@@ -578,9 +579,9 @@ int args_parse(Args *args, int argc, char *argv[]) {
         case COMMAND_TOP:
         case COMMAND_REPLAN:
         case COMMAND_RELEASE:
-                for (int i = 0; i < n && r > 0; i++)
-                        r = add_word(args, args->names, &args->n_names, ARGS_NAMES_MAX, words[i],
-                                     "instances");
+                if (n > ARGS_NAMES_MAX)
+                        return REFUSE(args, "more than %d instances", ARGS_NAMES_MAX);
+                args->names = (WordList){ .words = words, .n_words = (size_t)n };
                 break;
         default:
                 if (n > 0)
@@ -592,9 +593,9 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 return r;
         if (args->watch)
                 args->command = COMMAND_TOP;
-        if (args->n_names == 0 &&
+        if (args->names.n_words == 0 &&
             ((args->all && args->command == COMMAND_RELEASE) || args->command == COMMAND_REPLAN))
-                args->names[args->n_names++] = "*";
+                args->names = (WordList){ .words = all, .n_words = 1 };
         args->policy_is_set = args->n_policy_dirs + args->n_policy_files > 0;
         for (size_t i = 0; i < ELEMENTSOF(default_dirs) && !args->policy_is_set; i++)
                 args->policy_dirs[args->n_policy_dirs++] = default_dirs[i];

@@ -129,7 +129,7 @@ int control_session_call(const Args *args, sd_bus *bus, const char *method, Word
                 r = sd_bus_message_new_method_call(bus, &message, NULL, CONTROL_PATH,
                                                    CONTROL_INTERFACE, method);
         if (r >= 0 && (args->command == COMMAND_RELEASE || args->command == COMMAND_REPLAN))
-                r = sd_bus_message_append_strv(message, (char **)args->names);
+                r = sd_bus_message_append_strv(message, args->names.words);
         if (r >= 0 && args->command == COMMAND_RELEASE)
                 r = sd_bus_message_append(message, "b", !args->no_wait);
         if (r >= 0)
@@ -185,7 +185,6 @@ int command_resume(const Args *args, Error *error) {
 }
 
 int command_release(const Args *args, Error *error) {
-        const WordList globs = { .words = (char **)args->names, .n_words = args->n_names };
         _cleanup_status_ Snapshot status = { 0 };
         size_t n = 0;
 
@@ -194,27 +193,27 @@ int command_release(const Args *args, Error *error) {
         if (status_file_read(args->runtime_dir, &status) < 0 ||
             daemon_process_find(args->runtime_dir, &status) <= 0)
                 return report_no_daemon(args, error);
-        for (size_t k = 0; k < args->n_names; k++) {
-                const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
+        for (size_t k = 0; k < args->names.n_words; k++) {
+                const WordList glob = { .words = &args->names.words[k], .n_words = 1 };
                 bool known = word_list_names(&glob, RELEASE_HOST, NULL);
 
                 for (size_t i = 0; i < status.n_instances && !known; i++)
                         known = word_list_names(&glob, status.instances[i].name,
                                                 status.instances[i].unit);
                 for (size_t i = 0; i < status.n_units && !known; i++)
-                        known = status_unit_is_named(&status.units[i], args->names[k]);
+                        known = status_unit_is_named(&status.units[i], &glob);
                 for (size_t i = 0; i < status.irq.n_devices && !known; i++)
                         known = word_list_names(&glob, status.irq.devices[i].name, NULL);
                 if (!known)
                         return error_set(error, EXIT_FAILURE,
                                          "no instance, unit or device is named '%s'; tidbnumactl "
                                          "status lists all",
-                                         args->names[k]);
+                                         glob.words[0]);
         }
         for (size_t i = 0; i < status.n_instances; i++) {
                 const InstanceInfo *instance = &status.instances[i];
 
-                if (!word_list_names(&globs, instance->name, instance->unit) ||
+                if (!word_list_names(&args->names, instance->name, instance->unit) ||
                     (instance->state == INSTANCE_RELEASED) != args->undo)
                         continue;
                 output_line(stdout, args->undo ? "Would bind %s again." : "Would release %s.",
@@ -224,7 +223,7 @@ int command_release(const Args *args, Error *error) {
         for (size_t i = 0; i < status.irq.n_devices; i++) {
                 const IrqDeviceInfo *device = &status.irq.devices[i];
 
-                if (!word_list_names(&globs, device->name, NULL) ||
+                if (!word_list_names(&args->names, device->name, NULL) ||
                     text_equal(device->reason_id, irq_reason_to_id(IRQ_REASON_RELEASED)) !=
                             args->undo)
                         continue;
@@ -234,7 +233,7 @@ int command_release(const Args *args, Error *error) {
                             device->name);
                 n++;
         }
-        if (word_list_names(&globs, RELEASE_HOST, NULL)) {
+        if (word_list_names(&args->names, RELEASE_HOST, NULL)) {
                 output_line(stdout, args->undo
                                             ? "Would set what the host's settings are to be again."
                                             : "Would release the host's settings.");
@@ -266,8 +265,7 @@ int command_replan(const Args *args, Error *error) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args,
                                             .machine = &machine,
-                                            .replan = { .words = (char **)args->names,
-                                                        .n_words = args->n_names } };
+                                            .replan = args->names };
         _cleanup_free_ PlanChange *changes = NULL;
         _cleanup_text_ Text text = { 0 };
         size_t n_all = 0, n = 0;
@@ -291,9 +289,9 @@ int command_replan(const Args *args, Error *error) {
                 r = situation_load(&s, error);
         if (r < 0)
                 return r;
-        for (size_t k = 0; k < args->n_names; k++) {
-                const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
-                bool found = strcmp(args->names[k], "*") == 0; /* all, also of none */
+        for (size_t k = 0; k < args->names.n_words; k++) {
+                const WordList glob = { .words = &args->names.words[k], .n_words = 1 };
+                bool found = strcmp(glob.words[0], "*") == 0; /* all, also of none */
 
                 for (size_t i = 0; i < s.report.n_instances && !found; i++)
                         found = word_list_names(&glob, s.report.instances[i].in->name,
@@ -302,7 +300,7 @@ int command_replan(const Args *args, Error *error) {
                         return error_set(error, -ENOENT,
                                          "no instance or unit is named '%s'; tidbnumactl status "
                                          "lists all",
-                                         args->names[k]);
+                                         glob.words[0]);
         }
         r = situation_compare(NULL, &s, &changes, &n_all);
         if (r < 0)

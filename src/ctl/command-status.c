@@ -23,17 +23,11 @@
 enum { NODES_SHOWN = 3, IGNORED_LISTED = 5 };
 
 bool status_is_asked(const StatusQuestion *q, const InstanceInfo *i) {
-        for (size_t k = 0; k < q->n_names; k++)
-                if (instance_is_named(q->names[k], i->name, i->unit))
-                        return true;
-        return q->n_names == 0;
+        return q->names.n_words == 0 || word_list_names(&q->names, i->name, i->unit);
 }
 
 static bool unit_is_asked(const StatusQuestion *q, const UnitInfo *u) {
-        for (size_t k = 0; k < q->n_names; k++)
-                if (status_unit_is_named(u, q->names[k]))
-                        return true;
-        return q->n_names == 0;
+        return q->names.n_words == 0 || status_unit_is_named(u, &q->names);
 }
 
 /* --- problems: what the operator has to solve, with the next step --- */
@@ -224,7 +218,7 @@ static void put_problems(Problems *p) {
                                      ? "policies of before the start of the daemon are in force"
                                      : "previous policies stay in force");
         put_complaints(p);
-        if (q->n_names > 0)
+        if (q->names.n_words > 0)
                 return;
         for (size_t i = 0; i < s->n_releases; i++)
                 if (s->releases[i].failure)
@@ -364,7 +358,7 @@ static void add_instance(const StatusQuestion *q, Table *table, const InstanceIn
 
         for (size_t k = 0; k < i->n_memory; k++)
                 bytes += i->memory_by_node[k].anon_bytes;
-        if (q->all || q->n_names > 0)
+        if (q->all || q->names.n_words > 0)
                 append_memory_by_node(i, cell);
         else if (i->n_memory > 0)
                 plan_words_bytes(bytes, cell);
@@ -549,14 +543,14 @@ void status_page_render(const StatusQuestion *q, Text *text) {
                 if (status_unit_runs(s, u) || !unit_is_asked(q, u))
                         continue;
                 /* A unit that systemd does not have is shown to who asks for it. */
-                if (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
+                if (q->names.n_words > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
                     status_unit_is_problem(u))
                         add_unit(&table, u, &cell);
         }
         table_render(&table, q->width, text);
         if (text->error == 0 && text->length == before + 1)
                 text_appendf(text, "%s\n", status_no_instances(s));
-        if (q->n_names > 0)
+        if (q->names.n_words > 0)
                 return;
 
         for (size_t i = 0; i < s->n_releases; i++)
@@ -718,7 +712,6 @@ int status_question_load(const Args *args, Snapshot *status, StatusQuestion *ret
         *ret = (StatusQuestion){ .status = status,
                                  .runtime_dir = args->runtime_dir,
                                  .names = args->names,
-                                 .n_names = args->n_names,
                                  .all = args->all,
                                  .now_seconds = clock_realtime_seconds(),
                                  .alive = r >= 0 &&
@@ -738,22 +731,25 @@ int command_status(const Args *args, Error *error) {
                 return r == -ENOENT ? COMMAND_EXIT_NO_DAEMON : r;
         if (r < 0)
                 return cannot_read(args->runtime_dir, r, error);
-        for (size_t k = 0; k < args->n_names; k++) {
-                const StatusQuestion one = { .names = &args->names[k], .n_names = 1 };
-                Suggestion similar = { .word = args->names[k] };
-                bool found = status_file_find_unit(&status, args->names[k]) != NULL;
+        for (size_t k = 0; k < args->names.n_words; k++) {
+                const StatusQuestion one = { .names = { .words = &args->names.words[k],
+                                                        .n_words = 1 } };
+                Suggestion similar = { .word = args->names.words[k] };
+                bool found = false;
 
                 for (size_t i = 0; i < status.n_instances; i++) {
-                        found = found || status_is_asked(&one, &status.instances[i]);
+                        found |= status_is_asked(&one, &status.instances[i]);
                         suggest(&similar, status.instances[i].name);
                 }
-                for (size_t i = 0; i < status.n_units; i++)
+                for (size_t i = 0; i < status.n_units; i++) {
+                        found |= unit_is_asked(&one, &status.units[i]);
                         suggest(&similar, status.units[i].name);
+                }
                 if (found)
                         continue;
                 return error_set(error, -ENOENT,
                                  "no instance or unit '%s'%s%s%s; tidbnumactl status lists all",
-                                 args->names[k], similar.nearest ? ", did you mean '" : "",
+                                 similar.word, similar.nearest ? ", did you mean '" : "",
                                  similar.nearest ? similar.nearest : "",
                                  similar.nearest ? "'?" : "");
         }
@@ -763,7 +759,7 @@ int command_status(const Args *args, Error *error) {
                 r = print_json(&q);
         else if (!args->quiet) {
                 status_page_render(&q, &text);
-                for (size_t i = 0; i < status.n_instances && q.n_names > 0; i++)
+                for (size_t i = 0; i < status.n_instances && q.names.n_words > 0; i++)
                         if (status_is_asked(&q, &status.instances[i]))
                                 status_history_render(status.instances[i].name, &text);
                 r = output_text(&text);
@@ -780,7 +776,7 @@ int command_status(const Args *args, Error *error) {
         for (size_t i = 0; i < status.n_units; i++)
                 complete &= !unit_is_asked(&q, &status.units[i]) ||
                             !status_unit_is_problem(&status.units[i]);
-        for (size_t i = 0; i < status.irq.n_devices && q.n_names == 0; i++)
+        for (size_t i = 0; i < status.irq.n_devices && q.names.n_words == 0; i++)
                 complete &= status.irq.devices[i].vectors[IRQ_STATE_CONTESTED] == 0 &&
                             status.irq.devices[i].vectors[IRQ_STATE_FAILED] == 0;
         return complete ? EXIT_SUCCESS : COMMAND_EXIT_REFUSED;

@@ -282,8 +282,7 @@ void top_view_render(TopView *view, Text *text) {
 
                 if (!view->detailed)
                         view->detailed = strdup(sorted[selected]->name);
-                q.names = (const char *const[]){ sorted[selected]->name };
-                q.n_names = 1;
+                q.names = (WordList){ .words = (char *[]){ sorted[selected]->name }, .n_words = 1 };
                 q.all = false; /* that is for `status` */
                 q.width = view->columns;
                 put_header(&s, 0, n, n);

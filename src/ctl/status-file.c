@@ -48,16 +48,18 @@ void status_unit_label(const UnitInfo *unit, char ret[static NAME_MAX]) {
         (void)snprintf(ret, NAME_MAX, "%.*s", (int)(n > suffix ? n - suffix : n), unit->name);
 }
 
-bool status_unit_is_named(const UnitInfo *unit, const char *name) {
+bool status_unit_is_named(const UnitInfo *unit, const WordList *globs) {
         char label[NAME_MAX];
 
         status_unit_label(unit, label);
-        return instance_is_named(name, unit->name, label);
+        return word_list_names(globs, unit->name, label);
 }
 
 const UnitInfo *status_file_find_unit(const Snapshot *status, const char *name) {
+        const WordList globs = { .words = (char *[]){ (char *)name }, .n_words = 1 };
+
         for (size_t i = 0; i < status->n_units; i++)
-                if (status_unit_is_named(&status->units[i], name))
+                if (status_unit_is_named(&status->units[i], &globs))
                         return &status->units[i];
         return NULL;
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/model/policy.h"
 
 enum { ARGS_POLICY_DIRS_MAX = 8, ARGS_POLICY_FILES_MAX = 64, ARGS_NAMES_MAX = 64 };
 
@@ -49,11 +50,9 @@ typedef struct Args {
         bool json;
         bool explain;
         bool tiup;
-        bool afresh; /* of plan: without what the topology file of TiUP binds */
-        bool ask;    /* of advise: running servers */
-        const char *names[ARGS_NAMES_MAX + 1]; /* of status: names; of release and replan: globs;
-                                                * ends with NULL */
-        size_t n_names;
+        bool afresh;          /* of plan: without what the topology file of TiUP binds */
+        bool ask;             /* of advise: running servers */
+        WordList names;       /* globs, of status, release and replan; borrowed */
         bool exact;           /* of locality: read numa_maps */
         bool all;             /* of release: "*"; of status: all that is published */
         bool quiet;           /* of status: print nothing */

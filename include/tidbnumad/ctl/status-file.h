@@ -19,8 +19,8 @@ const InstanceInfo *status_file_find(const Snapshot *status, const char *name);
 /* What an instance in the unit is called. */
 void status_unit_label(const UnitInfo *unit, char ret[static NAME_MAX]);
 
-/* The glob matches the name of the unit, or that of an instance in it. */
-bool status_unit_is_named(const UnitInfo *unit, const char *name);
+/* One of the globs matches the name of the unit, or that of an instance in it. */
+bool status_unit_is_named(const UnitInfo *unit, const WordList *globs);
 
 /* NULL: no such unit is known. */
 const UnitInfo *status_file_find_unit(const Snapshot *status, const char *name);

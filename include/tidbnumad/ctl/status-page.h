@@ -4,13 +4,12 @@
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/status-file.h"
 
-/* What to render: the instances with these names, or all with `n_names` 0. `alive`: the daemon that
+/* What to render: the instances with these names, or all without a name. `alive`: the daemon that
  * wrote the status seems to run. */
 typedef struct StatusQuestion {
         const Snapshot *status;
-        const char *const *names;
-        size_t n_names;
-        bool all; /* all that is published, not only what an operator wants to know at once */
+        WordList names; /* borrowed */
+        bool all;       /* all that is published, not only what an operator wants to know at once */
         double now_seconds;
         bool alive;
         bool no_room;            /* the file system of the runtime folder is full */

@@ -99,10 +99,10 @@ TEST(control) {
 
         assert_int_equal(PARSE(&args, "status", "a", "b", "--json"), 1);
         assert_int_equal(args.command, COMMAND_STATUS);
-        assert_int_equal(args.n_names, 2);
-        assert_string_equal(args.names[1], "b");
+        assert_int_equal(args.names.n_words, 2);
+        assert_string_equal(args.names.words[1], "b");
         assert_int_equal(PARSE(&args, "status"), 1);
-        assert_int_equal(args.n_names, 0);
+        assert_int_equal(args.names.n_words, 0);
         assert_int_equal(PARSE(&args, "pause", "--dry-run", "--no-wait"), 1);
         assert_int_equal(args.command, COMMAND_PAUSE);
         assert_true(args.dry_run && args.no_wait && !args.all && !args.undo);
@@ -115,15 +115,15 @@ TEST(control) {
         assert_int_equal(PARSE(&args, "release", "--undo", "a*"), 1);
         assert_int_equal(args.command, COMMAND_RELEASE);
         assert_true(args.undo && !args.all);
-        assert_string_equal(args.names[0], "a*");
+        assert_string_equal(args.names.words[0], "a*");
         assert_int_equal(PARSE(&args, "release", "--all"), 1);
         assert_true(args.all);
-        assert_string_equal(args.names[0], "*");
+        assert_string_equal(args.names.words[0], "*");
         assert_int_equal(PARSE(&args, "replan", "--yes", "a*"), 1);
         assert_int_equal(args.command, COMMAND_REPLAN);
-        assert_true(args.yes && args.n_names == 1);
+        assert_true(args.yes && args.names.n_words == 1);
         assert_int_equal(PARSE(&args, "replan"), 1); /* all */
-        assert_string_equal(args.names[0], "*");
+        assert_string_equal(args.names.words[0], "*");
 }
 
 static void assert_wrong(const char *const *words, const char *in_message) {
@@ -164,7 +164,7 @@ TEST(options_before_the_command) {
         assert_int_equal(args.command, COMMAND_STATUS);
         assert_true(args.json);
         assert_string_equal(args.runtime_dir, "status");
-        assert_string_equal(args.names[0], "a");
+        assert_string_equal(args.names.words[0], "a");
 }
 
 TEST(wrong_options) {

@@ -60,8 +60,7 @@ static void init(Example *e) {
 static char *render_as(const Example *e, const char *name, double now, bool alive, bool all) {
         const StatusQuestion q = { .status = &e->status,
                                    .all = all,
-                                   .names = &name,
-                                   .n_names = name ? 1 : 0,
+                                   .names = { .words = (char **)&name, .n_words = name ? 1 : 0 },
                                    .now_seconds = now,
                                    .alive = alive };
         Text text = { 0 };

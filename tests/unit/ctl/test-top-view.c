@@ -146,8 +146,7 @@ EXAMPLE_TEST(columns) {
 EXAMPLE_TEST(unknown_name) {
         _cleanup_text_ Text text = { 0 };
 
-        e->question.names = (const char *const[]){ "d" };
-        e->question.n_names = 1;
+        e->question.names = (WordList){ .words = (char *[]){ (char *)"d" }, .n_words = 1 };
         e->view.detail = true;
         top_view_render(&e->view, &text);
         assert_non_null(strstr(text.data, "\nNo instance has this name.\n"));
