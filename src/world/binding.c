@@ -73,14 +73,8 @@ static int load_thread(pid_t tid, void *userdata) {
 static int check_neighbour(pid_t pid, void *userdata) {
         Load *load = userdata;
 
-        switch (kinship_judge(&load->kinship, pid)) {
-        case KINSHIP_OURS:
-        case KINSHIP_ENDED:
+        if (!kinship_is_stranger(&load->kinship, pid))
                 return 0;
-        case KINSHIP_STRANGER:
-        case KINSHIP_TOO_MANY:
-                break;
-        }
         load->binding.alone = false;
         load->binding.intruder = pid;
         return -EBUSY; /* one is enough: the group may be the whole host's */
@@ -337,13 +331,13 @@ static bool kinship_is_launcher(const Sysroot *sysroot, pid_t pid) {
         return false;
 }
 
-KinshipVerdict kinship_judge(Kinship *k, pid_t pid) {
+bool kinship_is_stranger(Kinship *k, pid_t pid) {
         pid_t chain[OTHERS_ANCESTORS_MAX], at = pid;
         bool ours = false;
         size_t n = 0;
 
         if (find_member(k, pid))
-                return KINSHIP_OURS;
+                return false;
         /* Does the chain of its parents lead to a member? */
         while (at > 1 && n < OTHERS_ANCESTORS_MAX) {
                 const Kin *known = kin_find(k->known, k->n_known, at);
@@ -355,15 +349,15 @@ KinshipVerdict kinship_judge(Kinship *k, pid_t pid) {
                 chain[n++] = at;
                 at = read_parent(k, at);
                 if (at < 0)
-                        return KINSHIP_TOO_MANY;
+                        return true;
         }
         while (n > 0)
                 if (!kin_add(&k->known, &k->n_known, &k->known_allocated, chain[--n], ours))
-                        return KINSHIP_TOO_MANY;
+                        return true;
         if (ours)
-                return KINSHIP_OURS;
+                return false;
         if (k->n_reads++ >= KINSHIP_READS_MAX)
-                return KINSHIP_TOO_MANY;
+                return true;
         if (kinship_is_launcher(k->sysroot, pid)) {
                 for (size_t i = 0; i < k->n_members && !k->makers_known; i++) {
                         pid_t maker = read_parent(k, k->members[i].handle->pid);
@@ -373,15 +367,15 @@ KinshipVerdict kinship_judge(Kinship *k, pid_t pid) {
                              depth++) {
                                 if (!kin_add(&k->makers, &k->n_makers, &k->makers_allocated, maker,
                                              true))
-                                        return KINSHIP_TOO_MANY;
+                                        return true;
                                 maker = read_parent(k, maker);
                         }
                         if (maker < 0)
-                                return KINSHIP_TOO_MANY;
+                                return true;
                 }
                 k->makers_known = true;
                 if (kin_find(k->makers, k->n_makers, pid))
-                        return KINSHIP_OURS;
+                        return false;
         }
-        return parent_by_pid(k->sysroot, pid) == 0 ? KINSHIP_ENDED : KINSHIP_STRANGER;
+        return parent_by_pid(k->sysroot, pid) != 0; /* has it ended meanwhile? */
 }

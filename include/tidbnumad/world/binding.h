@@ -63,12 +63,6 @@ typedef struct Kinship {
         unsigned n_reads;
 } Kinship;
 
-typedef enum KinshipVerdict {
-        KINSHIP_OURS,
-        KINSHIP_STRANGER,
-        KINSHIP_ENDED,    /* it has ended meanwhile */
-        KINSHIP_TOO_MANY, /* it was not read: see KINSHIP_READS_MAX. Also: no memory */
-} KinshipVerdict;
-
-KinshipVerdict kinship_judge(Kinship *kinship, pid_t pid);
+/* Also one that is not read: see KINSHIP_READS_MAX, or without memory. What has ended is none. */
+bool kinship_is_stranger(Kinship *kinship, pid_t pid);
 void kinship_done(Kinship *kinship);
