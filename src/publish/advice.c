@@ -76,27 +76,20 @@ void advice_text_append_quoted(Text *text, const char *string) {
 void advice_text_append_wrapped(Text *text, const char *string, size_t width, const char *indent) {
         size_t column = 0;
 
-        while (*string != '\0') {
-                _cleanup_text_ Text word = { 0 };
-                size_t length = strcspn(string, " ");
+        while (*(string += strspn(string, " ")) != '\0') {
+                const size_t length = strcspn(string, " ");
+                const size_t columns = utf8_count(string, string + length);
 
-                text_appendf(&word, "%.*s", (int)length, string);
-                if (word.error < 0)
-                        text->error = word.error;
-                if (word.data && length > 0) {
-                        size_t columns = utf8_count(word.data, word.data + word.length);
-
-                        if (column > 0 && width > 0 && column + 1 + columns > width) {
-                                text_appendf(text, "\n%s", indent);
-                                column = 0;
-                        } else if (column > 0) {
-                                text_append(text, " ");
-                                column++;
-                        }
-                        text_append(text, word.data);
-                        column += columns;
+                if (column > 0 && width > 0 && column + 1 + columns > width) {
+                        text_appendf(text, "\n%s", indent);
+                        column = 0;
+                } else if (column > 0) {
+                        text_append(text, " ");
+                        column++;
                 }
-                string += length + (string[length] == ' ');
+                text_append_bytes(text, string, length);
+                column += columns;
+                string += length;
         }
 }
 
