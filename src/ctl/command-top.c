@@ -218,19 +218,21 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
 /* --- nodes --- */
 
 static void put_nodes(Screen *s) {
+        const size_t n_nodes = s->view->topology->n_nodes;
         _cleanup_text_ Text line = { 0 };
 
-        if (s->view->rows < s->used + NODE_LINES_MIN && s->view->n_nodes > 1) {
-                text_appendf(&line, " … %zu nodes: a higher terminal shows them", s->view->n_nodes);
+        if (s->view->rows < s->used + NODE_LINES_MIN && n_nodes > 1) {
+                text_appendf(&line, " … %zu nodes: a higher terminal shows them", n_nodes);
                 put_text(s, &line, NULL);
                 return;
         }
 
         put_line(s, "", NULL);
         put_line(s, " NODE       FREE      TOTAL  SOFTIRQ", NULL);
-        for (size_t i = 0; i < s->view->n_nodes; i++) {
-                const size_t n_left = s->view->n_nodes - i, room = s->view->rows - s->used;
-                const TopNode *n = &s->view->nodes[i];
+        for (size_t i = 0; i < n_nodes; i++) {
+                const size_t n_left = n_nodes - i, room = s->view->rows - s->used;
+                const NodeCounters *now = &s->view->now[i];
+                const double softirq = node_softirq_ratio(&s->view->before[i], now);
                 _cleanup_text_ Text free_text = { 0 }, total = { 0 };
 
                 if (room == 1 && n_left > 1) {
@@ -238,12 +240,12 @@ static void put_nodes(Screen *s) {
                         put_text(s, &line, NULL);
                         return;
                 }
-                plan_words_bytes(n->free_bytes, &free_text);
-                plan_words_bytes(n->total_bytes, &total);
-                text_appendf(&line, " %4" PRIu32 " %10s %10s", n->id, text_string(&free_text),
-                             text_string(&total));
-                if (!isnan(n->softirq_ratio))
-                        text_appendf(&line, " %6.1f %%", n->softirq_ratio * 100);
+                plan_words_bytes(now->free_bytes, &free_text);
+                plan_words_bytes(now->total_bytes, &total);
+                text_appendf(&line, " %4" PRIu32 " %10s %10s", s->view->topology->nodes[i].id,
+                             text_string(&free_text), text_string(&total));
+                if (!isnan(softirq))
+                        text_appendf(&line, " %6.1f %%", softirq * 100);
                 put_text(s, &line, NULL);
         }
 }
@@ -264,6 +266,7 @@ void top_view_render(TopView *view, Text *text) {
         _cleanup_free_ const InstanceInfo **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
         _cleanup_text_ Text page = { 0 }, problems = { 0 }, lines = { 0 }, more = { 0 };
         Screen s = { .view = view, .text = text };
+        const size_t n_nodes = view->topology->n_nodes;
         size_t n = 0, first, n_shown, room, selected, left, nodes;
         TopSort sort = view->sort;
         unsigned n_problems = 0;
@@ -300,13 +303,13 @@ void top_view_render(TopView *view, Text *text) {
                 n_problems += *p == '\n';
         left = n_problems > PROBLEM_LINES ? PROBLEM_LINES : n_problems;
         left = view->rows > left + 2 ? view->rows - left - 1 - (left > 0) : 1;
-        nodes = view->n_nodes > 0 ? view->n_nodes + 2 : 0;
+        nodes = n_nodes > 0 ? n_nodes + 2 : 0;
         if (n + 1 + nodes > left) {
                 const size_t rest = left > n + 1 ? left - n - 1 : 0;
 
                 nodes = rest > left / 2 ? rest : left / 2;
                 nodes = nodes < NODE_LINES_MIN ? 1 : nodes;
-                nodes = view->n_nodes > 0 ? nodes : 0;
+                nodes = n_nodes > 0 ? nodes : 0;
         }
         room = left > nodes + 1 ? left - nodes - 1 : 1;
         n_shown = n < room ? n : room;
@@ -322,7 +325,7 @@ void top_view_render(TopView *view, Text *text) {
         if (n_problems > 0)
                 put_line(&s, "", NULL);
         put_instances(&s, sorted, n, first, n_shown, selected);
-        if (view->n_nodes > 0)
+        if (n_nodes > 0)
                 put_nodes(&s);
 }
 
@@ -345,7 +348,6 @@ static void top_done(Top *top) {
         node_times_done(&top->times);
         free(top->before);
         free(top->now);
-        free(top->view.nodes);
         free(top->view.detailed);
         closep(&top->signal_fd);
 }
@@ -396,17 +398,6 @@ static int top_draw(Top *top) {
         return frame.error;
 }
 
-static double softirq_ratio(const NodeCounters *before, const NodeCounters *now) {
-        double all = 0;
-
-        if (!before->cpu_known || !now->cpu_known)
-                return (double)NAN;
-        for (NodeMode m = 0; m < N_MODES; m++)
-                all += now->cpu_seconds[m] - before->cpu_seconds[m];
-        return all > 0 ? (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) / all
-                       : (double)NAN;
-}
-
 static void select_other(TopView *view, size_t row) {
         view->selected = row;
         free(view->detailed);
@@ -437,14 +428,8 @@ static int top_loop(Top *top) {
                         r = node_load(&top->machine.sysroot, t, &top->times, top->now);
                         if (r < 0)
                                 return r;
-                        for (size_t i = 0; i < t->n_nodes; i++)
-                                view->nodes[i] = (TopNode){
-                                        .id = t->nodes[i].id,
-                                        .total_bytes = top->now[i].total_bytes,
-                                        .free_bytes = top->now[i].free_bytes,
-                                        .softirq_ratio =
-                                                softirq_ratio(&top->before[i], &top->now[i]),
-                                };
+                        view->before = top->before;
+                        view->now = top->now;
                 }
                 r = top_draw(top);
                 if (r < 0)
@@ -508,13 +493,12 @@ int command_top(const Args *args, Error *error) {
         r = machine_open(args, &top.machine, error);
         if (r < 0)
                 return r;
+        top.view.topology = &top.machine.topology;
         n = top.machine.topology.n_nodes;
         top.before = calloc(n + 1, sizeof(*top.before));
         top.now = calloc(n + 1, sizeof(*top.now));
-        top.view.nodes = calloc(n + 1, sizeof(*top.view.nodes));
-        if (!top.before || !top.now || !top.view.nodes)
+        if (!top.before || !top.now)
                 return -ENOMEM;
-        top.view.n_nodes = n;
 
         if (tcgetattr(STDIN_FILENO, &former) < 0)
                 return -errno;

@@ -1,4 +1,6 @@
 /* Words, histograms and the tables of what is published. */
+#include <math.h>
+
 #include "tidbnumad/model/snapshot.h"
 
 static const char *const sample_method_strings[N_SAMPLE_METHODS] = {
@@ -36,6 +38,17 @@ static const char *const irq_state_strings[N_IRQ_STATES] = {
         [IRQ_STATE_LEFT] = "left",
 };
 DEFINE_STRING_TABLE(irq_state_to_string, IrqState, irq_state_strings)
+
+double node_softirq_ratio(const NodeCounters *before, const NodeCounters *now) {
+        double all = 0;
+
+        if (!before->cpu_known || !now->cpu_known)
+                return (double)NAN;
+        for (NodeMode m = 0; m < N_MODES; m++)
+                all += now->cpu_seconds[m] - before->cpu_seconds[m];
+        return all > 0 ? (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) / all
+                       : (double)NAN;
+}
 
 /* --- histograms --- */
 

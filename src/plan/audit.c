@@ -1,5 +1,6 @@
 /* The rules of the audit, by their subject. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -391,14 +392,9 @@ static void audit_softirq(Audit *a) {
                 const NodeCounters *before = &a->in->nodes_before[i], *now = &a->in->nodes[i];
                 const Node *node = &a->in->topology->nodes[i];
                 const CpuSet reserved = id_set_and(&node->cpus, &a->in->reserved_cpus);
-                double all = 0, percent;
+                const double percent = 100 * node_softirq_ratio(before, now);
 
-                for (NodeMode m = 0; m < N_MODES; m++)
-                        all += now->cpu_seconds[m] - before->cpu_seconds[m];
-                percent = (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) *
-                          100 / all;
-                if (!before->cpu_known || !now->cpu_known || all <= 0 || percent < 0 ||
-                    !id_set_has(&a->nodes, node->id))
+                if (isnan(percent) || percent < 0 || !id_set_has(&a->nodes, node->id))
                         continue;
                 audit_hold(a, AUDIT_SOFTIRQ);
                 if (percent <=

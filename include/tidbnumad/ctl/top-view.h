@@ -7,17 +7,11 @@
 
 typedef enum TopSort { TOP_BY_REMOTE, TOP_BY_NAME, TOP_BY_STATE, N_TOP_SORTS } TopSort;
 
-typedef struct TopNode {
-        uint32_t id;
-        uint64_t total_bytes, free_bytes;
-        double softirq_ratio; /* share of CPU time in softirqs since the last screen; NAN: not known
-                               */
-} TopNode;
-
 typedef struct TopView {
         const StatusQuestion *question;
-        TopNode *nodes;
-        size_t n_nodes;
+        const Topology *topology;
+        const NodeCounters *before,
+                *now; /* of its nodes, by index: of the last screen, and of this */
         TopSort sort;
         size_t selected; /* row of the instance table */
         bool detail;     /* show only that instance, also when the order changes */

@@ -199,6 +199,9 @@ typedef struct NodeCounters {
         uint64_t events[N_NODE_EVENTS]; /* pages */
 } NodeCounters;
 
+/* The share of the CPU time between two readings that soft interrupts took; NAN: not known. */
+double node_softirq_ratio(const NodeCounters *before, const NodeCounters *now);
+
 /* What the daemon does about its plan. */
 typedef enum DaemonMode {
         DAEMON_ENFORCING,

@@ -13,7 +13,9 @@ typedef struct Example {
         InstanceInfo instances[3];
         Snapshot status;
         StatusQuestion question;
-        TopNode nodes[2];
+        Node nodes[2];
+        Topology topology;
+        NodeCounters before[2], now[2];
         TopView view;
 } Example;
 
@@ -32,8 +34,14 @@ static void init(Example *e) {
         *e = (Example){ .memory = { { { 0, 90 * MIB }, { 1, 10 * MIB } },
                                     { { 0, 50 * MIB }, { 1, 50 * MIB } },
                                     { { 0, 9 * MIB }, { 1, MIB } } },
-                        .nodes = { { 0, 1000 * MIB, 400 * MIB, 0.125 },
-                                   { 1, 1000 * MIB, 500 * MIB, (double)NAN } } };
+                        .nodes = { { .id = 0 }, { .id = 1 } },
+                        .topology = { .nodes = e->nodes, .n_nodes = 2 },
+                        .before = { { .cpu_known = true } },
+                        .now = { { .cpu_known = true,
+                                   .total_bytes = 1000 * MIB,
+                                   .free_bytes = 400 * MIB,
+                                   .cpu_seconds = { [MODE_SOFTIRQ] = 1, [MODE_IDLE] = 7 } },
+                                 { .total_bytes = 1000 * MIB, .free_bytes = 500 * MIB } } };
         e->instances[0] = instance("a", INSTANCE_BOUND, e->memory[0]);
         e->instances[1] = instance("b", INSTANCE_MOVING, e->memory[1]);
         e->instances[1].pending_bytes = 50 * MIB;
@@ -50,9 +58,12 @@ static void init(Example *e) {
                                 .instances = e->instances,
                                 .n_instances = 3 };
         e->question = (StatusQuestion){ .status = &e->status, .now_seconds = 100, .alive = true };
-        e->view = (TopView){
-                .question = &e->question, .nodes = e->nodes, .n_nodes = 2, .columns = 80, .rows = 24
-        };
+        e->view = (TopView){ .question = &e->question,
+                             .topology = &e->topology,
+                             .before = e->before,
+                             .now = e->now,
+                             .columns = 80,
+                             .rows = 24 };
 }
 
 static void done(Example *e) {
@@ -168,8 +179,8 @@ EXAMPLE_TEST(hidden) {
         assert_in_rows(e, 9, "enforcing, instances 1-2 of 3, ");
         e->view.selected = 2;
         assert_in_rows(e, 9, "enforcing, instances 2-3 of 3, ");
-        e->view.nodes = (TopNode[6]){ 0 };
-        e->view.n_nodes = 6;
+        e->topology = (Topology){ .nodes = (Node[6]){ { .id = 0 } }, .n_nodes = 6 };
+        e->view.before = e->view.now = (NodeCounters[6]){ { .cpu_known = false } };
         assert_in_rows(e, 13, "\n    … 5 more nodes");
 }
 
