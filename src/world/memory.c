@@ -41,9 +41,8 @@ static int node_load_times(const Sysroot *sysroot, const Topology *topology, Nod
                 times->nodes = calloc(topology->n_nodes + 1, sizeof(*times->nodes));
         if (!lines || !times->nodes)
                 return -ENOMEM;
-        times->n_nodes = topology->n_nodes;
         if (n_max > times->n_cpus) {
-                CpuSeen *cpus_seen = reallocarray(times->cpus, n_max, sizeof(*cpus_seen));
+                ModeTicks *cpus_seen = reallocarray(times->cpus, n_max, sizeof(*cpus_seen));
 
                 if (!cpus_seen)
                         return -ENOMEM;
@@ -67,7 +66,7 @@ static int node_load_times(const Sysroot *sysroot, const Topology *topology, Nod
                         [MODE_IDLE] = t->idle,
                         [MODE_STEAL] = t->steal,
                 };
-                CpuSeen *seen;
+                ModeTicks *seen;
                 size_t i = 0;
 
                 while (i < topology->n_nodes && !id_set_has(&topology->nodes[i].cpus, t->cpu))
@@ -84,7 +83,7 @@ static int node_load_times(const Sysroot *sysroot, const Topology *topology, Nod
                 seen->known = times->nodes[i].known = true;
         }
         times->begun = true;
-        for (size_t i = 0; i < times->n_nodes; i++) {
+        for (size_t i = 0; i < topology->n_nodes; i++) {
                 ret[i].cpu_known = times->nodes[i].known;
                 for (NodeMode m = 0; m < N_MODES; m++)
                         ret[i].cpu_seconds[m] = (double)times->nodes[i].ticks[m] * tick;

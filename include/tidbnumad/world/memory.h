@@ -8,27 +8,19 @@
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* A CPU as it was last read. */
-typedef struct CpuSeen {
-        bool known;
-        uint64_t ticks[N_MODES]; /* the largest that were read */
-} CpuSeen;
-
-/* The sum of the times of a node's CPUs. */
-typedef struct NodeTicks {
+typedef struct ModeTicks {
         bool known;
         uint64_t ticks[N_MODES];
-} NodeTicks;
+} ModeTicks;
 
 /* The CPU times of nodes, kept between readings. The kernel's times of a CPU can decrease: iowait
  * when the waiting task wakes on another CPU (proc_stat(5)), idle after the CPU was offline; and an
  * offline CPU has no line at all. To a reader of counters, such as Prometheus, each decrease is a
  * reset of the counter, so that all the idle time since boot would be counted at once. */
 typedef struct NodeTimes {
-        CpuSeen *cpus; /* by number; owned */
+        ModeTicks *cpus; /* by number: the largest that were read; owned */
         size_t n_cpus;
-        NodeTicks *nodes; /* by index of the topology; owned */
-        size_t n_nodes;
+        ModeTicks *nodes; /* by index of the topology: the sums of their CPUs; owned */
         bool begun;
 } NodeTimes;
 
