@@ -618,7 +618,6 @@ static uint32_t members_read_cpu_quota(const Members *m) {
 
 /* What may wait for one process of an instance. */
 typedef struct Asked {
-        const Sysroot *sysroot;
         const HostInstance *instance;
         Members one;
 } Asked;
@@ -742,7 +741,7 @@ int host_instances_describe(const Sysroot *sysroot, const Topology *topology, Ho
                 const Members members = facts_members(&o->facts, sysroot);
 
                 for (size_t p = 0; p < members_n_asked(&members); p++) {
-                        Asked asked = { .sysroot = sysroot, .instance = o, .one = members };
+                        Asked asked = { .instance = o, .one = members };
 
                         asked.one.list += p;
                         asked.one.n = 1;
