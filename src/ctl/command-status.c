@@ -666,10 +666,11 @@ static int cannot_read(const char *runtime_dir, int r, Error *error) {
                                  "give its folder with --runtime-dir",
                                  runtime_dir);
         if (r == -EBADMSG)
-                return error_set(error, r,
-                                 "%s/status.json is from another version of the daemon; run "
-                                 "systemctl restart tidbnumad",
-                                 runtime_dir);
+                return error_set(
+                        error, r,
+                        "%s/status.json is damaged, or from another version of the daemon; run "
+                        "systemctl restart tidbnumad",
+                        runtime_dir);
         return error_prefix(error, r, "%s/status.json cannot be read: ", runtime_dir);
 }
 

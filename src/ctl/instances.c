@@ -79,6 +79,7 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snap
                 r = host_instances_add(&list, policy, &process, &handle);
                 if (r < 0)
                         return r;
+                list.n_reported++;
                 o = host_instances_find_pid(&list, published->pid);
                 if (o->data_dir || !published->data_dir)
                         continue;

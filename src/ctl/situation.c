@@ -357,11 +357,12 @@ static void note_changed(Situation *s) {
 }
 
 static void note_instances(Situation *s) {
-        const size_t denied = s->instances.n_denied, ignored = s->ignored.n_instances;
+        const size_t denied = s->instances.n_denied, reported = s->instances.n_reported,
+                     ignored = s->ignored.n_instances;
         const Snapshot *status = machine_daemon(s->machine);
         const double now = clock_realtime_seconds();
         const PolicySet *set = &s->policies->set;
-        _cleanup_text_ Text unknown = { 0 }, idle = { 0 };
+        _cleanup_text_ Text unknown = { 0 }, idle = { 0 }, of = { 0 };
         size_t n_idle = 0;
 
         /* Imagined instances have no user; the daemon counts those of each user. */
@@ -403,12 +404,16 @@ static void note_instances(Situation *s) {
                                "the daemon has published nothing for %.0f s; tidbnumactl status "
                                "shows why",
                                now - status->time_seconds);
+        if (reported > 0 && reported < denied)
+                text_appendf(&of, "%zu of ", reported);
         if (denied > 0)
-                situation_note(s, "%zu process%s could not be read%s%s", denied,
+                situation_note(s, "%zu process%s could not be read%s%s%s%s", denied,
                                denied == 1 ? "" : "es", geteuid() == 0 ? "" : ", which needs root",
-                               !status       ? ""
-                               : denied == 1 ? "; the daemon's report was used for it"
-                                             : "; the daemon's report was used for them");
+                               reported > 0 ? "; the daemon's report was used for " : "",
+                               text_string(&of),
+                               reported == 0 ? ""
+                               : denied == 1 ? "it"
+                                             : "them");
         if (s->report.n_instances == 0)
                 situation_note(s, s->machine->runs
                                           ? "no running process matches a policy; tidbnumactl "

@@ -172,9 +172,10 @@ typedef struct HostInstance {
 typedef struct HostInstances {
         HostInstance *instances; /* owned */
         size_t n_instances, allocated;
-        size_t n_denied; /* processes that this user may not read */
-        PidList silent;  /* whose memory map or file system does not answer; without their arguments
-                          * they may be in no instance */
+        size_t n_denied;   /* processes that this user may not read */
+        size_t n_reported; /* that were added by what the daemon reports of them */
+        PidList silent; /* whose memory map or file system does not answer; without their arguments
+                         * they may be in no instance */
 } HostInstances;
 
 void host_instances_done(HostInstances *list);

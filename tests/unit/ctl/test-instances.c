@@ -360,6 +360,8 @@ static int load_as_nobody(pid_t pid, double age_seconds) {
                 return 10;
         if (without.n_instances != 0 || without.n_denied == 0)
                 return 11;
+        if (without.n_reported != 0 || list.n_reported != list.n_instances)
+                return 12;
         return (int)list.n_instances +
                (list.n_instances == 1 && list.instances[0].data_dir &&
                                 strcmp(list.instances[0].data_dir, "/data") == 0 &&

@@ -283,6 +283,8 @@ FILES_TEST(stopped_units) {
         run(tree, "status kv-3 --runtime-dir .", &a);
         assert_has(a.out, "systemd has no such unit");
         assert_null(strstr(a.out, "kv-2"));
+        fake_write(tree, "status.json", "{\"time_seconds\": 1, \"inst");
+        check(tree, "status --runtime-dir .", 1, NULL, "status.json is damaged, or from another");
 }
 
 /* Once for all instances, and not where an entry is there. */
