@@ -11,6 +11,7 @@
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/path.h"
+#include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* Number of samples, and seconds, that may be late. */
@@ -90,7 +91,8 @@ pid_t daemon_process_find(const char *runtime_dir, const Snapshot *status) {
         _cleanup_close_ int fd = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const pid_t pid = status ? status->self.pid : 0;
         pid_t holder = 0;
-        char comm[32];
+        char comm[32], text[1024];
+        ProcStat stat;
         ssize_t n;
 
         if (fd >= 0 && lock_file_holder(fd, RUNTIME_DIR_LOCK, &holder) >= 0 && holder > 0)
@@ -101,7 +103,14 @@ pid_t daemon_process_find(const char *runtime_dir, const Snapshot *status) {
         n = path_read_record(AT_FDCWD, comm, sizeof(comm), "/proc/%d/comm", pid);
         if (n < 0) /* proc(5), hidepid=: only root sees all processes */
                 return n == -ENOENT && geteuid() != 0 ? pid : 0;
-        return strcmp(comm, "tidbnumad") == 0 ? pid : 0;
+        if (strcmp(comm, "tidbnumad") != 0)
+                return 0;
+        /* One that nobody waits for yet, as in a container, has ended all the same. */
+        return path_read(AT_FDCWD, text, sizeof(text), "/proc/%d/stat", pid) >= 0 &&
+                               proc_stat_parse(text, &stat) >= 0 && stat.state == 'Z' &&
+                               stat.n_threads <= 1
+                       ? 0
+                       : pid;
 }
 
 /* Each file is written beside the former one, which it replaces. */

@@ -1,9 +1,11 @@
 /* What the daemon publishes, read back: by its own renderer, and whatever else the file may
  * contain. */
 #include <math.h>
+#include <sys/prctl.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
 #include "tidbnumad/ctl/status-file.h"
@@ -318,6 +320,24 @@ TEST(fresh) {
         assert_true(status_file_is_fresh(&status, 991));
         assert_false(status_file_is_fresh(&status, 989));
         assert_false(status_file_is_fresh(&(Snapshot){ .time_seconds = NAN }, 1000));
+}
+
+/* As in a container, where the first process waits for nobody. */
+TEST(a_daemon_that_nobody_has_waited_for) {
+        _cleanup_fake_ FakeTree tree;
+        Snapshot status = { 0 };
+        int ready;
+
+        fake_init(&tree);
+        status.self.pid = child_fork_until_ready(&ready);
+        if (status.self.pid == 0) {
+                (void)prctl(PR_SET_NAME, "tidbnumad");
+                child_wait_ready(ready);
+        }
+        assert_int_equal(daemon_process_find(tree.path, &status), status.self.pid);
+        child_make_zombie(status.self.pid);
+        assert_int_equal(daemon_process_find(tree.path, &status), 0);
+        child_end(status.self.pid);
 }
 
 TEST(read) {
