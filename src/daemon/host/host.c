@@ -229,6 +229,7 @@ void hotplug_check(Host *h) {
         Topology former = h->topology;
         NodeSet come, known;
         bool same_hardware;
+        CpuSet late;
         int r;
 
         if (!h->hotplug.known || !hotplug_read(h, &now))
@@ -245,6 +246,15 @@ void hotplug_check(Host *h) {
                             "read: %s; trying again at the next sample",
                             strerror(-r));
                 return;
+        }
+        /* The root group offers a CPU a moment after it is online: it is looked at once more. */
+        late = id_set_minus(&now.cpus, &before->cpus);
+        late = id_set_and(&late, &fresh.taken_cpus);
+        if (!id_set_is_empty(&late) && !*fresh.taken_by) {
+                id_set_subtract(&fresh.taken_cpus, &late);
+                now.offered = (CpuSet){ 0 };
+                if (h->hotplug.timer)
+                        (void)event_source_arm_after(h->hotplug.timer, DELAY_USEC);
         }
         if (!same_hardware) {
                 journal_log(&h->journal, LOG_NOTICE, NULL,

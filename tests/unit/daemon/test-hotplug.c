@@ -169,6 +169,23 @@ HOST_TEST(a_partition_takes_cpus) {
         assert_placed(h, "1", "2-3"); /* it stays where it fits */
 }
 
+/* The root group lacks it a moment longer, and no partition is there. */
+HOST_TEST(a_cpu_that_is_not_offered_yet) {
+        fake_write(&h->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-4");
+        show(h, "0-4", "0-2", "0-2");
+        check(h);
+        show(h, "0-5", "0-2", "0-2");
+        machine.taken = cpu_set("5");
+        check(h);
+        assert_ids(h->m.host.topology.taken_cpus, "");
+        check(h); /* but where that lasts, something has taken it */
+        assert_ids(h->m.host.topology.taken_cpus, "5");
+        fake_write(&h->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-5");
+        machine.taken = cpu_set("");
+        check(h);
+        assert_ids(h->m.host.topology.taken_cpus, "");
+}
+
 static void allow(const TestHost *h, const char *cpus) {
         fake_write(&h->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
         fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", cpus);
