@@ -32,6 +32,12 @@ static int report_no_daemon(const Args *args, Error *error) {
         const bool published = status_file_read(args->runtime_dir, &status) >= 0;
         const pid_t pid = daemon_process_find(args->runtime_dir, published ? &status : NULL);
 
+        /* It has the lock before it listens, and listens before it publishes. */
+        if (pid > 0 && (!published || status.self.pid != pid))
+                return error_set(error, COMMAND_EXIT_NO_DAEMON,
+                                 "the daemon (process %d) is starting, and does not listen on "
+                                 "%s/%s yet; try again soon, or see journalctl -u tidbnumad",
+                                 pid, args->runtime_dir, CONTROL_SOCKET);
         if (pid > 0)
                 return error_set(error, COMMAND_EXIT_NO_DAEMON,
                                  "the daemon runs (process %d), but does not listen on %s/%s%s; it "

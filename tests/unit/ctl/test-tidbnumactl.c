@@ -4,8 +4,10 @@
 #include "../../support/test.h"
 #include <jansson.h>
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "../world/fake-machine.h"
+#include "tidbnumad/sys/atomic-file.h"
 
 #define MACHINE " --topology 'package:2 numa:2(memory=64GiB) core:4 pu:2'"
 
@@ -285,6 +287,31 @@ FILES_TEST(stopped_units) {
         assert_null(strstr(a.out, "kv-2"));
         fake_write(tree, "status.json", "{\"time_seconds\": 1, \"inst");
         check(tree, "status --runtime-dir .", 1, NULL, "status.json is damaged, or from another");
+}
+
+/* A daemon has its lock before it listens; what is published then is that of the one before. */
+FILES_TEST(a_daemon_that_starts) {
+        int ready;
+        const pid_t pid = child_fork_until_ready(&ready);
+
+        if (pid == 0) {
+                pid_t holder;
+                int fd;
+
+                if (lock_file_take(tree->fd, RUNTIME_DIR_LOCK, &fd, &holder) < 0)
+                        _exit(1);
+                child_wait_ready(ready);
+        }
+        for (int k = 0; k < 3; k++) {
+                if (k > 0)
+                        fake_write(tree, "status.json",
+                                   fmt("{\"time_seconds\": 1, \"sample_interval_seconds\": 1, "
+                                       "\"instances\": [], \"process\": {\"pid\": %d}}",
+                                       k == 1 ? 1 : pid));
+                check(tree, "reload --runtime-dir .", 69, NULL,
+                      k < 2 ? "is starting, and does not listen" : "something has removed it");
+        }
+        child_end(pid);
 }
 
 /* Once for all instances, and not where an entry is there. */
