@@ -78,7 +78,7 @@ check 'the file that it maps stays in the page cache where it was' test "$(remot
 check 'huge pages were moved whole' test "$(huge_kib tikv-20160)" -ge $((huge * 3 / 4))
 check 'the library that others map too was not dragged there' test "$(libc_pages)" -le $((libc + 16))
 is "$(lines "$cursor" '^tikv-20160: moving .* MiB to node 3')" 1 'one line when it begins'
-is "$(lines "$cursor" 'tikv-20160 is bound to node 3 .* MiB were moved')" 1 'one line at its end'
+is "$(lines "$cursor" 'tikv-20160 is bound to node 3 .* tidbnumad moved .* MiB')" 1 'one line at its end'
 is "$(metric tidbnumad_migration_left_seconds 'name="tikv-20160"')" 0 'nothing is left'
 is "$(metric tidbnumad_migration_rate_bytes_per_second 'name="tikv-20160"')" 0 'and nothing is being moved'
 give_back tikv-20160
