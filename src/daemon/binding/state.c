@@ -130,9 +130,15 @@ void binding_set_failure(Instance *i, Reason code, const char *format, ...) {
 }
 
 void binding_end(Instance *i) {
+        InstanceMemoryLimit *limit = &i->binding.limit;
+
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
-        i->binding.limit.call.slot = sd_bus_slot_unref(i->binding.limit.call.slot);
-        free(i->binding.limit.recent);
-        i->binding.limit.recent = NULL;
+        /* systemd may set it all the same, but before anything that it is asked for later. */
+        if (limit->call.slot && i->undo.record)
+                undo_after(i->binding.binder->undo, i->undo.record,
+                           &(UndoChange){ .exclusive = true }, false);
+        limit->call.slot = sd_bus_slot_unref(limit->call.slot);
+        free(limit->recent);
+        limit->recent = NULL;
         binding_clear_failure(i);
 }

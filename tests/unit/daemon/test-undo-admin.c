@@ -272,6 +272,31 @@ WORLD_TEST(ends_with_values_of_ours_on_its_unit) {
         assert_id_view(undo_property_before(&w->record->cpus), "3");
 }
 
+/* Nobody waits for the answer any more, so the release must not either. */
+WORLD_TEST(ends_while_its_limit_is_written) {
+        const uint64_t ours = 5000;
+        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&ours),
+                                    .exclusive = true };
+        Undoing *undo = &w->rooms.undo;
+        _cleanup_fake_ FakeTree tree;
+
+        fake_init(&tree);
+        assert_int_equal(undo_open(&undo->records, tree.fd), 0);
+        assert_int_equal(undo_note_limit(&w->rooms.host.sysroot, w->record, UINT64_MAX), 0);
+        w->instance->binding.binder = &w->rooms.binding;
+        assert_int_equal(sd_bus_add_filter(systemd.bus, &w->instance->binding.limit.call.slot,
+                                           nothing, NULL),
+                         0);
+        assert_int_equal(undo_before(undo, w->record, &change), 0);
+        instance_ends(w, w->instance);
+        w->instance = NULL;
+        backend_init(&w->rooms.host.backend, &w->rooms.host.sysroot, NULL);
+        w->rooms.host.stopping = true;
+        undo_release_begin(undo, w->record, "it is tested");
+        undo_release_at_due(undo, UINT64_MAX / 2);
+        assert_int_equal(systemd.n_reads, 1); /* it goes on: what the unit has */
+}
+
 /* Not of a scope of ours, and not before the unit's own values are noted. */
 WORLD_TEST(what_has_no_files) {
         w->record->cpus.noted = w->record->mems.noted = false;
