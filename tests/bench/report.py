@@ -29,6 +29,8 @@ WHY_BEHIND = (
     ("CPU of a plan", "hwloc-distrib", "it weighs devices, memory, distances and the instances' policies; hwloc-distrib only spreads"),
     ("start in a storm", "TuneD", "TuneD hears of an exec from perf, before the kernel has loaded the program; the process connector reports "
                                   "it afterwards"),
+    ("CPU", "cgrulesengd", "in a storm it looks before each link that it reads whether the process is in another exec, which may hold the "
+                           "reader for ever; cgrulesengd would wait"),
     ("resident", "cgrulesengd", "most of it are libraries: hwloc, systemd, YAML and JSON"),
 )
 
