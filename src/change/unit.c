@@ -64,26 +64,28 @@ int unit_set_properties(sd_bus *bus, const char *unit, const IdView values[N_UNI
         return bus_units_set_all(bus, unit, list, n, reply, userdata, ret_slot);
 }
 
-int backend_set_property(Backend *backend, const char *unit, UnitProperty property, IdView value,
-                         BackendCall *call) {
+int backend_set_property(Backend *backend, const BackendTarget *target, UnitProperty property,
+                         IdView value, BackendCall *call) {
         IdView values[N_UNIT_PROPERTIES] = { 0 };
         int r = backend_systemd_ensure_bus(backend);
 
+        if (target->unlimited)
+                values[UNIT_LIMIT] = undo_property_before(&target->unlimited->limit);
         values[property] = value;
         if (r >= 0)
-                r = unit_set_properties(backend->bus, unit, values, call->reply, call->userdata,
-                                        &call->slot);
+                r = unit_set_properties(backend->bus, target->unit, values, call->reply,
+                                        call->userdata, &call->slot);
         return r < 0 ? r : 0;
 }
 
 static int systemd_set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                             BackendCall *call) {
-        return backend_set_property(backend, target->unit, UNIT_CPUS, ID_VIEW(cpus), call);
+        return backend_set_property(backend, target, UNIT_CPUS, ID_VIEW(cpus), call);
 }
 
 static int systemd_set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
                             BackendCall *call) {
-        return backend_set_property(backend, target->unit, UNIT_MEMS, ID_VIEW(mems), call);
+        return backend_set_property(backend, target, UNIT_MEMS, ID_VIEW(mems), call);
 }
 
 /* --- reading, for a record --- */
@@ -435,6 +437,10 @@ int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call)
                                 return r;
                         record->stale |= r > 0;
                 }
+                /* Together with the others: systemd writes all that the unit has with any of them,
+                 * also a limit that was lifted in the kernel's file alone. */
+                if (restore->writes[UNIT_LIMIT])
+                        values[UNIT_LIMIT] = undo_property_before(&record->limit);
                 if (restore->undo)
                         (void)undo_write(restore->undo, record);
                 return restore_write(backend, restore, values);

@@ -97,7 +97,8 @@ static const struct {
                                              "server at its next start" },
         [LIMIT_LIFTED] = { "lifted",
                            "lifted, because memory that cannot be reclaimed was about to reach it; "
-                           "set again after a minute with room, and at its next start" },
+                           "set again after a minute with room, or between a stop of its unit "
+                           "and the next start" },
 };
 
 const char *limit_state_to_string(LimitState state) {

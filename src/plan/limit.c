@@ -54,6 +54,10 @@ uint64_t limit_wanted_bytes(const Topology *topology, const uint64_t *headroom_b
         return mib * LIMIT_MIB;
 }
 
+bool limit_is_of_before(const LimitMemory *m, uint64_t before_bytes) {
+        return m->limit_bytes >= before_bytes || before_bytes - m->limit_bytes < LIMIT_MIB;
+}
+
 uint64_t limit_brake_bytes(uint64_t limit_bytes) {
         return memory_part(limit_bytes / LIMIT_MIB, 19, 20) * LIMIT_MIB;
 }
@@ -96,13 +100,15 @@ LimitStep limit_next(const LimitInput *in) {
         const bool has_brake =
                 m && (!m->has_brake || m->brake_bytes <= limit_brake_bytes(in->wanted_bytes));
         /* Neither ours nor what was there before: somebody else has decided, and that stays. */
-        const bool by_others =
-                m && in->before_known && !in->is_ours && m->limit_bytes != in->wanted_bytes &&
-                m->limit_bytes < in->before_bytes && in->before_bytes - m->limit_bytes >= LIMIT_MIB;
+        const bool by_others = m && in->before_known && !in->is_ours &&
+                               m->limit_bytes != in->wanted_bytes &&
+                               !limit_is_of_before(m, in->before_bytes);
         /* Also a lifted one: the property has it. */
         const LimitAction undo = in->ours_bytes > 0 && in->may_change && !by_others
                                          ? LIMIT_TAKE_BACK
                                          : LIMIT_DO_NOTHING;
+        /* Also while the daemon is paused: who has lifted the file must lift the property. */
+        const LimitAction lift = in->ours_bytes > 0 ? LIMIT_TAKE_BACK : LIMIT_DO_NOTHING;
         uint64_t before = in->before_bytes;
 
         if (!in->wanted)
@@ -119,7 +125,7 @@ LimitStep limit_next(const LimitInput *in) {
         if (by_others)
                 return limit_step(LIMIT_DO_NOTHING, LIMIT_SMALLER);
         if (in->lifted)
-                return limit_step(LIMIT_DO_NOTHING, LIMIT_LIFTED);
+                return limit_step(lift, LIMIT_LIFTED);
         if (in->is_ours && m->limit_bytes == in->wanted_bytes &&
             in->ours_bytes == in->wanted_bytes) {
                 const LimitState state = in->before_start ? LIMIT_SET : LIMIT_NEXT_START;
@@ -131,7 +137,7 @@ LimitStep limit_next(const LimitInput *in) {
         /* Under such a limit it would have to reclaim at once. */
         if (!(in->is_ours && m->limit_bytes < in->wanted_bytes) &&
             limit_held_bytes(m) >= memory_part(in->wanted_bytes, 9, 10))
-                return limit_step(LIMIT_DO_NOTHING,
+                return limit_step(in->is_ours ? LIMIT_DO_NOTHING : lift,
                                   in->ours_bytes == in->wanted_bytes ? LIMIT_LIFTED : LIMIT_HELD);
         if (!in->may_change || !in->guarded)
                 return limit_step(LIMIT_DO_NOTHING, LIMIT_PLANNED);

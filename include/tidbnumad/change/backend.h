@@ -36,6 +36,8 @@ typedef struct BackendTarget {
         const char *unit; /* NULL: none */
         const Member *members;
         size_t n_members;
+        const UndoRecord *unlimited; /* its unit is to have the limit that it had before; NULL: it
+                                      * keeps what it has. Borrowed */
 } BackendTarget;
 
 /* An operation that may be answered later. Kept by the caller until then. */
@@ -203,9 +205,9 @@ IdView unit_property_of(const BusUnit *unit, UnitProperty property);
 int unit_set_properties(sd_bus *bus, const char *unit, const IdView values[N_UNIT_PROPERTIES],
                         BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
 
-/* The same of one property, over the bus of the backend. */
-int backend_set_property(Backend *backend, const char *unit, UnitProperty property, IdView value,
-                         BackendCall *call);
+/* The same of one property, over the bus of the backend; and of the limit, see `unlimited`. */
+int backend_set_property(Backend *backend, const BackendTarget *target, UnitProperty property,
+                         IdView value, BackendCall *call);
 
 /* The files of a group that has the limit of this record, without systemd. Lifting never waits; 0
  * or negative errno. The property stays. */

@@ -14,8 +14,9 @@
  *   (mem_cgroup_handle_over_high()), so that a burst leaves the guard time. v1 has no such thing,
  *   and is read more often instead.
  * - The guard reads the group as if it were a node of the size of the brake (plan/guard.h), and
- *   lifts the limit before what cannot be reclaimed fills it. Only the kernel's file is written
- *   then: the unit's property stays, so that the next start has the limit again. */
+ *   lifts the limit before what cannot be reclaimed fills it: the kernel's file at once, and then
+ *   the unit's property, which systemd would write to the file again at each daemon-reload, and
+ *   with any other property that is set. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,6 +49,9 @@ typedef struct LimitMemory {
         uint64_t unclean_bytes;                          /* dirty, and under writeback */
 } LimitMemory;
 
+/* Is the limit what it was before ours, as the kernel rounds it? */
+bool limit_is_of_before(const LimitMemory *memory, uint64_t before_bytes);
+
 /* The value of memory.high that goes with a limit. */
 uint64_t limit_brake_bytes(uint64_t limit_bytes);
 
@@ -67,7 +71,7 @@ bool limit_is_near(uint64_t held_bytes, uint64_t held_before_bytes, uint64_t lim
 
 typedef enum LimitAction {
         LIMIT_DO_NOTHING,
-        LIMIT_TAKE_BACK,    /* what is ours: the property gets what it had before */
+        LIMIT_TAKE_BACK,    /* what is ours: file and property get what they had before */
         LIMIT_RECLAIM,      /* memory.high, the brake; of v1 memory.limit_in_bytes */
         LIMIT_SET_PROPERTY, /* of the unit, and with it the kernel's file */
         LIMIT_SET_FILE,     /* the kernel's file alone: the property has the value already */

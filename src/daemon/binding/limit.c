@@ -97,6 +97,7 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
 /* `bytes` UINT64_MAX: what it had before. */
 static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         InstanceMemoryLimit *l = &i->binding.limit;
+        const BackendTarget target = { .unit = i->unit };
         UndoChange change;
         int r;
 
@@ -110,7 +111,7 @@ static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         if (r < 0)
                 return r;
         l->call = (BackendCall){ .reply = on_set, .userdata = i };
-        r = backend_set_property(&b->host->backend, i->unit, UNIT_LIMIT,
+        r = backend_set_property(&b->host->backend, &target, UNIT_LIMIT,
                                  bytes == UINT64_MAX ? undo_property_before(&i->undo.record->limit)
                                                      : UNIT_BYTES(&bytes),
                                  &l->call);
@@ -125,7 +126,7 @@ static int limit_open_group(const Binder *b, Instance *i, BindingGroups *ret) {
         return r >= 0 && ret->group_fd < 0 ? -ENOENT : r;
 }
 
-/* In the kernel's files alone: the property stays. */
+/* In the kernel's files, at once; the property follows. */
 static int limit_lift(const Binder *b, Instance *i) {
         const UndoRecord *noted = undo_limit_of(i);
         InstanceMemoryLimit *l = &i->binding.limit;
@@ -139,6 +140,8 @@ static int limit_lift(const Binder *b, Instance *i) {
                             "%s: its memory limit cannot be lifted: %s; trying again", i->name,
                             strerror(-r));
         l->lift_failed = r < 0;
+        if (r >= 0 && noted)
+                l->memory.limit_bytes = undo_record_limit_before(noted);
         return r;
 }
 
@@ -298,14 +301,14 @@ uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
                 journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
                             "%s: it holds %.1f MiB that cannot be reclaimed (%.1f MiB more each "
                             "second), and its memory limit is %.1f MiB: the limit is lifted, until "
-                            "there has been room for a minute. Its next start has the limit again",
+                            "there has been room for a minute, or it is stopped and started",
                             i->name, (double)limit_held_bytes(m) / (1 << 20),
-                            (double)o.fall_bytes_per_sec / (1 << 20),
-                            (double)m->limit_bytes / (1 << 20));
+                            (double)o.fall_bytes_per_sec / (1 << 20), (double)limit / (1 << 20));
                 l->lifted = true;
                 l->rested_since_usec = 0;
                 l->state = LIMIT_LIFTED;
                 host_queue(b->host, HOST_WORK_PUBLISH);
+                (void)binding_enter(b, i, EVENT_ANSWER, now_usec); /* which lifts the property */
                 return GUARD_INTERVAL_USEC;
         }
         return verdict != GUARD_QUIET || limit < LIMIT_SMALL_BYTES || !m->has_brake

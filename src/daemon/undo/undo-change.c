@@ -34,11 +34,21 @@ void undo_adopt(const Undoing *undo, Instance *i) {
         i->undo.name = copy;
 }
 
+/* Is there no limit in force, where the property of the unit has ours? With any other property
+ * systemd writes it to the kernel's file again, and the kernel kills where more is held by then. */
+static bool limit_is_lifted(const Instance *i) {
+        const UndoRecord *noted = undo_limit_of(i);
+
+        return noted && undo_record_limit_last(noted) > 0 && i->binding.limit.memory_known &&
+               limit_is_of_before(&i->binding.limit.memory, undo_record_limit_before(noted));
+}
+
 BackendTarget undo_target(const Instance *i) {
         return (BackendTarget){ .instance = i->undo.name ? i->undo.name : i->name,
                                 .unit = scope_of(i) ? scope_of(i) : i->unit,
                                 .members = i->members,
-                                .n_members = i->n_members };
+                                .n_members = i->n_members,
+                                .unlimited = limit_is_lifted(i) ? i->undo.record : NULL };
 }
 
 UndoRecord *undo_of_unit(const Undoing *undo, const char *unit) {

@@ -242,7 +242,7 @@ HOST_TEST(limit_with_the_sets) {
         limit(h, UINT64_MAX);
         step_and_answer(h);
         step_and_answer(h);
-        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
+        assert_string_equal(bus.said, "Limit=-1,MemoryNodes=0-3,CPUs=0-7;");
         group(h, "0-7", "0-3");
         bus.said[0] = '\0';
         step_and_answer(h);

@@ -229,11 +229,18 @@ TEST(lifted) {
         in.before_known = in.lifted = true;
         in.ours_bytes = MB(1000);
         m.current_bytes = MB(2000);
-        assert_step(&in, LIMIT_DO_NOTHING, LIMIT_LIFTED);
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_LIFTED);
+        in.may_change = false;
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_LIFTED);
+        in.may_change = true;
         in.lifted = false; /* a daemon that has just started */
-        assert_step(&in, LIMIT_DO_NOTHING, LIMIT_LIFTED);
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_LIFTED);
         m.current_bytes = MB(100);
         assert_step(&in, LIMIT_SET_FILE, LIMIT_PENDING);
+        in.lifted = true;
+        in.before_known = false; /* since the property was lifted */
+        in.ours_bytes = 0;
+        assert_step(&in, LIMIT_DO_NOTHING, LIMIT_LIFTED);
 }
 
 TEST(another_share) {

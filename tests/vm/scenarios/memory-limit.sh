@@ -148,7 +148,9 @@ for ((round = 1; round <= rounds; round++)); do
         grow tikv-20160
         wait_until 120 "round $round: at $speed a second it has 300 MiB" anon_above tikv-20160 $((290 * mib))
         is "$(limit_of tikv-20160)" max "round $round: the limit was lifted"
-        is "$(property_of tikv-20160)" $limit "round $round: for its next start it stays"
+        wait_until 60 "round $round: also for the unit, else" property_is tikv-20160 infinity
+        systemctl daemon-reload
+        is "$(limit_of tikv-20160)" max "round $round: a reload of systemd would put it in force again"
         is "$(main_pid tikv-20160)" "$pid" "round $round: it lives"
         wait_until 30 "round $round: it is said" published_is tikv-20160 lifted
         if ((round == 1)); then
@@ -159,6 +161,25 @@ for ((round = 1; round <= rounds; round++)); do
 done
 check 'nobody was killed' nobody_was_killed
 is "$(systemctl show -P NRestarts tikv-20160)" 0 'no process was started again by systemd'
+
+# --- nor does what the daemon sets on the unit meanwhile put it in force --------------------------------------------------
+
+sed -i 's/nodes: 3/nodes: 2/' /etc/tidbnumad.d/limit.yaml
+systemctl reload tidbnumad
+moved() {
+        grep -P "^Cpus_allowed_list:\t$(</sys/devices/system/node/node2/cpulist)$" "/proc/$pid/status"
+}
+wait_until 120 'it gets another place while its limit is lifted' moved
+daemon_looks
+is "$(limit_of tikv-20160)" max 'and no limit with that'
+tidbnumactl release tikv-20160
+is "$(limit_of tikv-20160)" max 'nor with a release'
+is "$(property_of tikv-20160)" infinity 'after which the unit has none'
+is "$(main_pid tikv-20160)" "$pid" 'it lives'
+check 'nobody was killed' nobody_was_killed
+tidbnumactl release --undo tikv-20160
+limit_policy 160MiB
+systemctl reload tidbnumad
 
 # --- the daemon comes and goes -----------------------------------------------------------------------------------------
 

@@ -197,7 +197,7 @@ typedef struct InstanceMemoryLimit {
         LimitMemory memory;         /* as of the last reconcile or reading */
         ProcessId born;             /* the oldest process, of which `born_bytes` is known */
         uint64_t born_bytes;        /* the limit of ours that was set when it started; 0: none */
-        bool lifted;                /* by the guard, in the kernel's file alone */
+        bool lifted;                /* by the guard */
         uint64_t rested_since_usec; /* see guard_has_rested() */
         GuardNode *recent;          /* readings of the group; NULL: not watched; owned */
         uint64_t recent_bytes;      /* the limit by which they were made */
