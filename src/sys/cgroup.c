@@ -474,6 +474,9 @@ int cgroup1_may_write(const Sysroot *sysroot, const char *controller) {
         struct stat st;
         int r = cgroup1_mount_read(sysroot, controller, &mount);
 
+        /* A table of mounts that may not be read says nothing of the hierarchy. */
+        if (r == -EACCES || r == -EPERM)
+                return -EAGAIN;
         if (r >= 0)
                 r = open_mount(sysroot, &mount, &fd);
         if (r < 0)
