@@ -215,7 +215,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         /* Did it start with that limit? The limit may have been another one meanwhile, as while a
          * server on its node was started again: it has kept the sizes of its start. A restart of
          * the daemon forgets that, and then says what is the worse for the server. */
-        if (oldest && noted && noted->limit.since_ticks <= oldest->start_ticks) {
+        if (oldest && in.ours_bytes > 0 && noted->limit.since_ticks <= oldest->start_ticks) {
                 l->born = *oldest;
                 l->born_bytes = in.ours_bytes;
         }
