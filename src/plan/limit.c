@@ -69,6 +69,10 @@ uint64_t limit_held_bytes(const LimitMemory *m) {
         return m->current_bytes > clean ? m->current_bytes - clean : 0;
 }
 
+bool limit_has_room(const LimitMemory *m, uint64_t limit_bytes) {
+        return limit_held_bytes(m) < memory_part(limit_bytes, 9, 10);
+}
+
 bool limit_is_near(uint64_t held_bytes, uint64_t held_before_bytes, uint64_t limit_bytes) {
         const uint64_t size = limit_brake_bytes(limit_bytes);
         const uint64_t room = size > held_bytes ? size - held_bytes : 0;
@@ -136,7 +140,7 @@ LimitStep limit_next(const LimitInput *in) {
         }
         /* Under such a limit it would have to reclaim at once. */
         if (!(in->is_ours && m->limit_bytes < in->wanted_bytes) &&
-            limit_held_bytes(m) >= memory_part(in->wanted_bytes, 9, 10))
+            !limit_has_room(m, in->wanted_bytes))
                 return limit_step(in->is_ours ? LIMIT_DO_NOTHING : lift,
                                   in->ours_bytes == in->wanted_bytes ? LIMIT_LIFTED : LIMIT_HELD);
         if (!in->may_change || !in->guarded)

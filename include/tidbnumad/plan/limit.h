@@ -49,6 +49,9 @@ typedef struct LimitMemory {
         uint64_t unclean_bytes;                          /* dirty, and under writeback */
 } LimitMemory;
 
+/* Is so much less held that the limit may be put on a running server? */
+bool limit_has_room(const LimitMemory *memory, uint64_t limit_bytes);
+
 /* Is the limit what it was before ours, as the kernel rounds it? */
 bool limit_is_of_before(const LimitMemory *memory, uint64_t before_bytes);
 

@@ -34,13 +34,16 @@ void undo_adopt(const Undoing *undo, Instance *i) {
         i->undo.name = copy;
 }
 
-/* Is there no limit in force, where the property of the unit has ours? With any other property
- * systemd writes it to the kernel's file again, and the kernel kills where more is held by then. */
+/* Has the property of the unit a limit that is not in force, and must not be? With any other
+ * property systemd writes it to the kernel's file, and the kernel kills where more is held. */
 static bool limit_is_lifted(const Instance *i) {
         const UndoRecord *noted = undo_limit_of(i);
+        const InstanceMemoryLimit *l = &i->binding.limit;
+        const uint64_t ours = noted ? undo_record_limit_last(noted) : 0;
 
-        return noted && undo_record_limit_last(noted) > 0 && i->binding.limit.memory_known &&
-               limit_is_of_before(&i->binding.limit.memory, undo_record_limit_before(noted));
+        return ours > 0 && l->memory_known &&
+               limit_is_of_before(&l->memory, undo_record_limit_before(noted)) &&
+               (l->lifted || !limit_has_room(&l->memory, ours));
 }
 
 BackendTarget undo_target(const Instance *i) {

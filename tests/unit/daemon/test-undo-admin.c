@@ -206,30 +206,59 @@ WORLD_TEST(a_late_worker) {
         assert_int_equal(systemd.n_reads, 2);
 }
 
+/* A limit of ours that is about to be written. */
+static const uint64_t our_limit = 5000;
+
+static UndoChange limit_begin(World *w, FakeTree *tree) {
+        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&our_limit),
+                                    .exclusive = true };
+
+        fake_init(tree);
+        assert_int_equal(undo_open(&w->rooms.undo.records, tree->fd), 0);
+        assert_int_equal(undo_note_limit(&w->rooms.host.sysroot, w->record, UINT64_MAX), 0);
+        assert_int_equal(undo_before(&w->rooms.undo, w->record, &change), 0);
+        return change;
+}
+
 /* At the start of the daemon both are under way: what systemd has read is older than our limit. */
 WORLD_TEST(a_limit_that_is_written_while_it_is_read) {
-        const uint64_t ours = 5000;
-        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&ours),
-                                    .exclusive = true };
         Undoing *undo = &w->rooms.undo;
-        _cleanup_fake_ FakeTree tree;
+        _cleanup_fake_ FakeTree tree = { .fd = -EBADF };
+        UndoChange change;
 
-        fake_init(&tree);
-        assert_int_equal(undo_open(&undo->records, tree.fd), 0);
         undo_admin_read_all(undo);
-        assert_int_equal(undo_note_limit(&w->rooms.host.sysroot, w->record, UINT64_MAX), 0);
-        assert_int_equal(undo_before(undo, w->record, &change), 0);
+        change = limit_begin(w, &tree);
         assert_false(answer(w, NULL));
         assert_ptr_equal(undo_limit_of(w->instance), w->record);
-        systemd.memory_max = ours;
+        systemd.memory_max = our_limit;
         undo_after(undo, w->record, &change, true);
         undo_admin_read_late(undo); /* is read once more, behind it */
         assert_int_equal(systemd.n_reads, 2);
         assert_false(answer(w, NULL));
-        assert_int_equal(undo_record_limit_last(undo_limit_of(w->instance)), ours);
+        assert_int_equal(undo_record_limit_last(undo_limit_of(w->instance)), our_limit);
         systemd.memory_max = 4000;
         assert_true(read_again(w, NULL)); /* the admin's */
         assert_null(undo_limit_of(w->instance));
+}
+
+/* With each property that is set, systemd writes the limit to the kernel's file again. */
+WORLD_TEST(a_limit_that_is_lifted_is_lifted_for_systemd) {
+        InstanceMemoryLimit *l = &w->instance->binding.limit;
+        _cleanup_fake_ FakeTree tree;
+        const UndoChange change = limit_begin(w, &tree);
+
+        undo_after(&w->rooms.undo, w->record, &change, true);
+        l->memory = (LimitMemory){ .limit_bytes = our_limit, .current_bytes = our_limit };
+        l->memory_known = true;
+        assert_null(undo_target(w->instance).unlimited); /* it is in force */
+        l->memory.limit_bytes = UINT64_MAX;
+        assert_ptr_equal(undo_target(w->instance).unlimited, w->record);
+        l->memory.current_bytes = our_limit / 2; /* it will be in force */
+        assert_null(undo_target(w->instance).unlimited);
+        l->lifted = true;
+        assert_ptr_equal(undo_target(w->instance).unlimited, w->record);
+        l->memory.limit_bytes = UINT64_C(1) << 30; /* the admin's */
+        assert_null(undo_target(w->instance).unlimited);
 }
 
 /* Its instance ends before systemd or the worker has answered: nothing is read for a record that is
@@ -274,20 +303,14 @@ WORLD_TEST(ends_with_values_of_ours_on_its_unit) {
 
 /* Nobody waits for the answer any more, so the release must not either. */
 WORLD_TEST(ends_while_its_limit_is_written) {
-        const uint64_t ours = 5000;
-        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&ours),
-                                    .exclusive = true };
         Undoing *undo = &w->rooms.undo;
         _cleanup_fake_ FakeTree tree;
 
-        fake_init(&tree);
-        assert_int_equal(undo_open(&undo->records, tree.fd), 0);
-        assert_int_equal(undo_note_limit(&w->rooms.host.sysroot, w->record, UINT64_MAX), 0);
         w->instance->binding.binder = &w->rooms.binding;
         assert_int_equal(sd_bus_add_filter(systemd.bus, &w->instance->binding.limit.call.slot,
                                            nothing, NULL),
                          0);
-        assert_int_equal(undo_before(undo, w->record, &change), 0);
+        (void)limit_begin(w, &tree);
         instance_ends(w, w->instance);
         w->instance = NULL;
         backend_init(&w->rooms.host.backend, &w->rooms.host.sysroot, NULL);
