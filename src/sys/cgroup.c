@@ -474,7 +474,7 @@ int cgroup1_may_write(const Sysroot *sysroot, const char *controller) {
         struct stat st;
         int r = cgroup1_mount_read(sysroot, controller, &mount);
 
-        /* A table of mounts that may not be read says nothing of the hierarchy. */
+        /* The list of mounts was not read: that is no refusal by the hierarchy. */
         if (r == -EACCES || r == -EPERM)
                 return -EAGAIN;
         if (r >= 0)

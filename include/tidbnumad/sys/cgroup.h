@@ -139,7 +139,8 @@ int cgroup1_mount_read(const Sysroot *sysroot, const char *controller, Cgroup1Mo
 int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd);
 
 /* May this process make groups there, as far as that can be told without making one? 0; -EROFS: it
- * is read-only; -EACCES: it is another user's; -ENOENT: none. */
+ * is read-only; -EACCES: it is another user's; -ENOENT: none; -EAGAIN: the list of mounts may not
+ * be read. */
 int cgroup1_may_write(const Sysroot *sysroot, const char *controller);
 
 /* Makes and removes a group directly below the root of a hierarchy, which needs

@@ -128,9 +128,9 @@ static int on_ends(sd_event_source *source, _unused_ uint64_t usec, void *userda
         return event_source_arm_after(source, ENDS_INTERVAL_USEC);
 }
 
-/* What becomes a daemon forks and ends, perhaps before its exec or its fork is looked at: no event
- * tells of the process that it leaves, which is looked for by a scan. On a busy host some process
- * always ends before its exec is looked at, so for those there is one scan in this time. */
+/* What becomes a daemon forks and ends, perhaps before its exec or its fork is looked at. No event
+ * reports the process that it leaves: a scan finds it. On a busy host some process always ends
+ * before its exec is looked at, so for those there is one scan in this time. */
 #define ENDED_EXECS_USEC (UINT64_C(10) * 1000 * 1000)
 
 static void on_process_event(const ProcEvent *event, void *userdata) {
