@@ -53,7 +53,9 @@ typedef struct Call {
         WordList globs;
         WordList released; /* of Bind: what it ends the release of, beside instances */
         bool wait;         /* else it is answered when it has begun */
-        int unkept; /* why it could not be written, and ends with the daemon; 0: it is kept */
+        bool ends_trial; /* of Reload: it releases what a trial has kept, perhaps before its answer
+                          */
+        int unkept;      /* why it could not be written, and ends with the daemon; 0: it is kept */
         bool begun;
         uint64_t due_usec; /* when it begins */
         uint64_t deadline_usec;
@@ -310,10 +312,9 @@ static void append_missing(Text *missing, const char *name, const char *what, co
 
 static void reload(Control *c, Call *call, ControlAnswer *answer) {
         const Host *h = &c->m->host;
-
-        (void)call;
         const int r = manager_reload(c->m);
 
+        call->ends_trial = h->requests.trial == TRIAL_REQUEST_ENDS;
         if (r == -ENOMEM)
                 answer->result = r;
         if (h->policy_load_success && r < 0)
@@ -337,14 +338,12 @@ static void tell_reloaded(const Control *c, const Call *call, ControlAnswer *ans
         const Host *h = &c->m->host;
         const size_t n = policy_set_count_written(&h->policies);
 
-        (void)call;
         answer_add(answer, "%zu polic%s in force%s", n, n == 1 ? "y is" : "ies are",
                    n == 0               ? ": instances are watched, and nothing "
                                           "is changed"
                    : host_enforces(h)   ? ""
                    : h->requests.paused ? "; the daemon is paused"
-                   : h->requests.trial == TRIAL_REQUEST_ENDS
-                           ? ", mode observe: what the trial has bound is released"
+                   : call->ends_trial   ? ", mode observe: what the trial has bound is released"
                    : host_mode(h) == DAEMON_OBSERVING ? ", mode observe: nothing is changed"
                                                       : "; a dry run changes nothing");
         for (size_t i = 0; i < h->policy_warnings.n_messages; i++)
