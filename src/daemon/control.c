@@ -53,9 +53,8 @@ typedef struct Call {
         WordList globs;
         WordList released; /* of Bind: what it ends the release of, beside instances */
         bool wait;         /* else it is answered when it has begun */
-        bool ends_trial; /* of Reload: it releases what a trial has kept, perhaps before its answer
-                          */
-        int unkept;      /* why it could not be written, and ends with the daemon; 0: it is kept */
+        bool ends_trial;   /* of Reload: it releases what a trial has kept */
+        int unkept; /* why it could not be written, and ends with the daemon; 0: it is kept */
         bool begun;
         uint64_t due_usec; /* when it begins */
         uint64_t deadline_usec;
