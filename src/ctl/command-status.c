@@ -264,6 +264,13 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
                 IdView ids;
         } reserved[] = { { "node", "nodes", ID_VIEW(&s->reserved_nodes) },
                          { "CPU", "CPUs", ID_VIEW(&s->reserved_cpus) } };
+        static const char *const trials[N_TRIAL_REQUESTS] = {
+                [TRIAL_REQUEST_BINDS] = "a trial has bound what it measures",
+                [TRIAL_REQUEST_KEPT] = "what a trial has bound stays bound in spite of "
+                                       "enforcement.mode: observe, until the policy files are "
+                                       "loaded again; tidbnumactl release --all ends it",
+                [TRIAL_REQUEST_ENDS] = "what a trial has bound is being released",
+        };
         const char *backend = s->backend ? s->backend : "none";
         size_t n_of[N_INSTANCE_STATES] = { 0 }, n = 0, n_shown = 0;
 
@@ -287,6 +294,8 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
         }
         text_appendf(text, "; %.0f s ago\n",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
+        if (trials[s->trial] && n_of[INSTANCE_RELEASED] < n)
+                text_appendf(text, "%s\n", trials[s->trial]);
         if (s->backend_reason)
                 text_append_names(text, "why backend %s: %s\n", backend, s->backend_reason);
         if (!q->all)

@@ -433,6 +433,11 @@ static void add_row(Table *table, const char *name, const char *what, TrialMeasu
         table_addf(table, "%+.1f to %+.1f", d->low * 100, d->high * 100);
 }
 
+static void append_outcome(const Trial *t, Text *text) {
+        for (size_t i = 0; i < t->outcome.n_words; i++)
+                text_appendf(text, "%s\n", t->outcome.words[i]);
+}
+
 static int trial_print_text(const Trial *t) {
         static const char *const headings[] = { "INSTANCE", "MEASURE", "WITHOUT",
                                                 "WITH",     "CHANGE",  "INTERVAL" };
@@ -478,8 +483,7 @@ static int trial_print_text(const Trial *t) {
                 text_append(&text, "\n");
         }
         text_appendf(&text, "%s\n", t->judgement.sentence.data);
-        for (size_t i = 0; i < t->outcome.n_words; i++)
-                text_appendf(&text, "%s\n", t->outcome.words[i]);
+        append_outcome(t, &text);
         return output_text(&text);
 }
 
@@ -494,7 +498,7 @@ static void put_difference(Json *json, const char *key, const TrialDifference *d
         }
 }
 
-static int trial_print_json(const Trial *t, bool reverted) {
+static int trial_print_json(const Trial *t, bool reverted, bool kept) {
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
 
@@ -502,6 +506,9 @@ static int trial_print_json(const Trial *t, bool reverted) {
                 json_put_string(&json, "verdict", trial_verdict_to_string(t->judgement.verdict));
                 json_put_string(&json, "sentence", t->judgement.sentence.data);
                 json_put_bool(&json, "reverted", reverted);
+                json_put_bool(&json, "kept", kept);
+                json_put_strings(&json, "outcome", (const char *const *)t->outcome.words,
+                                 t->outcome.n_words);
                 json_put_number(&json, "half_seconds", (double)t->half_usec / 1e6);
                 json_put_number(&json, "sample_seconds", (double)t->sample_usec / 1e6);
                 json_put_number(&json, "interval_level", t->judgement.level);
@@ -547,6 +554,14 @@ static int find_instances(Trial *t) {
         if (r >= 0)
                 r = host_instances_describe(&t->machine.sysroot, &t->machine.topology,
                                             &t->observed);
+        for (size_t i = 0; r >= 0 && i < t->status.n_instances; i++) {
+                const InstanceInfo *p = &t->status.instances[i];
+
+                if (!id_set_is_empty(&p->nodes) && !word_list_has(&t->names, p->name))
+                        output_line(stderr, "note: %s is not on trial, because it is %s%s", p->name,
+                                    instance_state_to_string(p->state),
+                                    p->state == INSTANCE_BOUND ? " to its place already" : "");
+        }
         t->all = calloc(t->names.n_words + 1, sizeof(*t->all));
         t->sources = calloc(t->names.n_words + 1, sizeof(*t->sources));
         if (!t->all || !t->sources)
@@ -671,7 +686,15 @@ int command_trial(const Args *args, Error *error) {
         reverts = worse && args->revert_if_worse;
         ended = control_session_call(args, t.bus, reverts ? "TrialEnd" : "TrialKeep", &t.outcome,
                                      error);
-        r = args->json ? trial_print_json(&t, reverts && ended == 0) : trial_print_text(&t);
+        r = args->json ? trial_print_json(&t, reverts && ended == 0, !reverts && ended == 0)
+                       : trial_print_text(&t);
+        if (r < 0) {
+                _cleanup_text_ Text outcome = { 0 };
+
+                /* Nobody has read what is bound now. */
+                append_outcome(&t, &outcome);
+                output_lines(stderr, &outcome);
+        }
         if (r < 0 || ended != 0)
                 return r < 0 ? r : ended;
         return worse                                  ? COMMAND_EXIT_WORSE

@@ -14,11 +14,12 @@
 #define TRIAL "trial "
 
 static const char *const trials[N_TRIAL_REQUESTS] = {
-        [TRIAL_REQUEST_NONE] = NULL,
-        [TRIAL_REQUEST_BINDS] = TRIAL "binds",
-        [TRIAL_REQUEST_KEPT] = TRIAL "kept",
-        [TRIAL_REQUEST_ENDS] = TRIAL "ends",
+        [TRIAL_REQUEST_NONE] = "",
+        [TRIAL_REQUEST_BINDS] = "binds",
+        [TRIAL_REQUEST_KEPT] = "kept",
+        [TRIAL_REQUEST_ENDS] = "ends",
 };
+DEFINE_STRING_TABLE(trial_request_to_string, TrialRequest, trials)
 
 void requests_done(Requests *requests) {
         for (size_t i = 0; i < requests->n; i++)
@@ -115,8 +116,8 @@ void requests_render(const Requests *requests, Text *text) {
         text_append(text, FIRST_LINE "\n");
         if (requests->paused)
                 text_append(text, PAUSE "\n");
-        if (trials[requests->trial])
-                text_appendf(text, "%s\n", trials[requests->trial]);
+        if (requests->trial != TRIAL_REQUEST_NONE)
+                text_appendf(text, TRIAL "%s\n", trials[requests->trial]);
         for (size_t i = 0; i < requests->n; i++)
                 text_appendf(text, "%s%s\n", requests->list[i].released ? RELEASE : BIND,
                              requests->list[i].glob);
@@ -146,7 +147,9 @@ int requests_parse(const char *text, size_t size, Requests *ret) {
                         requests.paused = true;
                         continue;
                 }
-                while (trial < N_TRIAL_REQUESTS && strcmp(line, trials[trial]) != 0)
+                while (trial < N_TRIAL_REQUESTS &&
+                       (strncmp(line, TRIAL, strlen(TRIAL)) != 0 ||
+                        strcmp(line + strlen(TRIAL), trials[trial]) != 0))
                         trial++;
                 if (trial < N_TRIAL_REQUESTS) {
                         requests.trial = trial;

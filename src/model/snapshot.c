@@ -215,6 +215,7 @@ static const Field rows[] = {
         FIELD("ready", Snapshot, ready),
         FIELD("enforcing", Snapshot, enforcing),
         FIELD_ENUM("mode", Snapshot, mode, daemon_mode_to_string, N_DAEMON_MODES),
+        FIELD_ENUM("trial", Snapshot, trial, trial_request_to_string, N_TRIAL_REQUESTS, FIELD_WHEN(Snapshot, trial)),
         FIELD("backend", Snapshot, backend),
         FIELD("backend_reason", Snapshot, backend_reason, FIELD_WHEN(Snapshot, backend_reason)),
         FIELD("sample_interval_seconds", Snapshot, sample_interval_seconds, .flags = FIELD_REQUIRED),

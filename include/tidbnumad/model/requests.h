@@ -30,6 +30,8 @@ typedef enum TrialRequest {
         N_TRIAL_REQUESTS,
 } TrialRequest;
 
+const char *trial_request_to_string(TrialRequest trial); /* "kept" */
+
 /* Of several requests that name an instance, the last one counts. */
 typedef struct Requests {
         bool paused;

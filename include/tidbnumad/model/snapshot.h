@@ -14,6 +14,7 @@
 #include "tidbnumad/model/instance.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/reason.h"
+#include "tidbnumad/model/requests.h"
 #include "tidbnumad/model/topology.h"
 
 enum { HISTOGRAM_BUCKETS = 18 };
@@ -221,6 +222,7 @@ typedef struct Snapshot {
         bool ready;                  /* the first scan is complete */
         bool enforcing;              /* false: another mode, or it is about to end */
         DaemonMode mode;
+        TrialRequest trial;
         const char *backend;        /* of the host; an instance may have a weaker one */
         const char *backend_reason; /* why it is not a stronger one, where the host seems to have
                                      * that, or why it is none; NULL: neither */

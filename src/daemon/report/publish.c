@@ -265,6 +265,7 @@ static int snapshot_render(Report *report) {
                 .ready = host->ready,
                 .enforcing = host_enforces(host),
                 .mode = host_mode(host),
+                .trial = host->requests.trial,
                 .backend = backend_name(&host->backend),
                 .backend_reason = host->backend.ops ? host->backend.weaker : host->backend.why_not,
                 .sample_interval_seconds = (double)sampling_interval_usec(report->sampling) / 1e6,

@@ -199,6 +199,16 @@ EXAMPLE_TEST(warnings) {
         assert_reported_in_all(e, "\nreserved for the network: CPUs 0-1\n");
 }
 
+/* As long as it has bound something. */
+EXAMPLE_TEST(kept_trial) {
+        assert_not_reported(e, "trial");
+        e->status.trial = TRIAL_REQUEST_KEPT;
+        assert_reported(e, 1001, true, "\nwhat a trial has bound stays bound in spite of ");
+        for (size_t i = 0; i < e->status.n_instances; i++)
+                e->instances[i].state = INSTANCE_RELEASED;
+        assert_not_reported(e, "trial");
+}
+
 /* Instances of one reason share an entry, the refused ones come first, and a long list is cut. */
 EXAMPLE_TEST(problems_are_grouped) {
         InstanceInfo many[12];
