@@ -218,19 +218,17 @@ static int add_settings(ServerReport *report, const char *section, json_t *objec
                                 text_appendf(&text, "%s%s", i > 0 ? "," : "",
                                              json_string_value(word));
                 }
-                if (name.error < 0 || text.error < 0)
-                        return -ENOMEM;
                 if (json_is_object(value) && depth > 0)
-                        r = add_settings(report, name.data, value, depth - 1);
+                        r = add_settings(report, must_text(&name), value, depth - 1);
                 else if (has_text)
-                        r = server_report_add(report, name.data, text_string(&text));
-                if (r < 0)
+                        r = server_report_add(report, must_text(&name), must_text(&text));
+                if (must(r) < 0)
                         return r;
         }
         return 0;
 }
 
-int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerInstance *server) {
+void ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerInstance *server) {
         const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
         const ProductStatus *paths = &product_info(product)->status;
         PromReader reader = { .handler = take_metric, .userdata = server };
@@ -266,12 +264,11 @@ int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerIn
                         r = error_set(&why, r, "its port %u answers with too many settings",
                                       http_port(&address));
         }
-        r = r == -ENOMEM ? r : 0;
-        if (r == 0 && why.sentence)
+        must(r);
+        if (why.sentence)
                 output_line(stderr, "note: %s is not asked for its settings: %s", o->name,
                             why.sentence);
         server->gomaxprocs_reported = server->gomaxprocs > 0;
         if (!server->gomaxprocs_reported)
                 server->gomaxprocs = instances_gomaxprocs(o);
-        return r;
 }

@@ -30,15 +30,12 @@ int command_advise(const Args *args, Error *error) {
 
         if (r >= 0)
                 r = situation_load(&s, error);
-        if (r >= 0)
-                r = situation_load_servers(&s);
         if (r < 0)
                 return r;
+        situation_load_servers(&s);
         /* If there are several cards, each instance gets the one on its node. */
         reserved = &s.policies->set.host.reserve.devices;
-        addresses = calloc(s.report.n_instances + 1, sizeof(*addresses));
-        if (!addresses)
-                return -ENOMEM;
+        addresses = must_have(calloc(s.report.n_instances + 1, sizeof(*addresses)));
         for (size_t i = 0; i < s.report.n_instances; i++) {
                 const Device *card =
                         device_nic_of(&machine.devices, (const char *const *)reserved->words,
@@ -61,17 +58,13 @@ int command_advise(const Args *args, Error *error) {
         if (machine.runs &&
             path_read(machine.sysroot.proc_fd, host, sizeof(host), "sys/kernel/hostname") > 0)
                 input.host = host;
-        r = advice_build(&input, &report);
-        if (r < 0)
-                return r;
+        must(advice_build(&input, &report));
         if (args->json)
-                r = advice_render_json(&report, &text);
+                (void)advice_render_json(&report, &text);
         else if (args->tiup)
-                r = advice_render_tiup(&report, report.host ? report.host : UNKNOWN_HOST, &text);
+                (void)advice_render_tiup(&report, report.host ? report.host : UNKNOWN_HOST, &text);
         else
-                r = advice_render_table(&report, output_width(), &text);
-        if (r < 0)
-                return r;
+                (void)advice_render_table(&report, output_width(), &text);
         /* `plan` prints the notes on the machine and on the policies. */
         for (size_t i = s.first_note_of_source; i < s.report.notes.n_words; i++)
                 if (i < s.first_note_of_policies || i >= s.first_note_of_instances)

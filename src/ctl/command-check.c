@@ -45,7 +45,7 @@ static void check_done(Check *check) {
         free(check->units);
 }
 
-static int read_machine(const Machine *machine, Check *check) {
+static void read_machine(const Machine *machine, Check *check) {
         const struct timespec pause = { .tv_sec = INTERVAL_SECONDS };
         const Sysroot *sysroot = &machine->sysroot;
         const Topology *topology = &machine->topology;
@@ -54,19 +54,14 @@ static int read_machine(const Machine *machine, Check *check) {
         HostFacts *facts = &check->facts;
         BackendKind kind;
         const char *weaker;
-        int r;
 
-        check->before = calloc(topology->n_nodes + 1, sizeof(*check->before));
-        check->now = calloc(topology->n_nodes + 1, sizeof(*check->now));
-        if (!check->before || !check->now)
-                return -ENOMEM;
-        r = node_load(sysroot, topology, &check->times, check->before);
-        if (r >= 0 && machine->live) {
+        check->before = must_have(calloc(topology->n_nodes + 1, sizeof(*check->before)));
+        check->now = must_have(calloc(topology->n_nodes + 1, sizeof(*check->now)));
+        must(node_load(sysroot, topology, &check->times, check->before));
+        if (machine->live) {
                 (void)nanosleep(&pause, NULL);
-                r = node_load(sysroot, topology, &check->times, check->now);
+                must(node_load(sysroot, topology, &check->times, check->now));
         }
-        if (r < 0)
-                return r;
         /* For a dump, which does not change, takes the times since its boot. */
         for (size_t i = 0; i < topology->n_nodes && !machine->live; i++) {
                 check->now[i] = check->before[i];
@@ -87,18 +82,14 @@ static int read_machine(const Machine *machine, Check *check) {
             cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0)
                 (void)snprintf(facts->cpuset_closed, sizeof(facts->cpuset_closed), "%s",
                                mount.point);
-        r = irq_host_load(sysroot, NULL, 0, &check->irqs);
-        check->irqs_known = r >= 0;
-        return r == -ENOMEM ? r : 0;
+        check->irqs_known = must(irq_host_load(sysroot, NULL, 0, &check->irqs)) >= 0;
 }
 
-static int load_instances(const Situation *s, Check *check) {
+static void load_instances(const Situation *s, Check *check) {
         const size_t n = s->report.n_instances;
 
-        check->instances = calloc(n + 1, sizeof(*check->instances));
-        check->huge = calloc(n + 1, sizeof(*check->huge));
-        if (!check->instances || !check->huge)
-                return -ENOMEM;
+        check->instances = must_have(calloc(n + 1, sizeof(*check->instances)));
+        check->huge = must_have(calloc(n + 1, sizeof(*check->huge)));
         for (size_t i = 0; i < n; i++) {
                 const HostInstance *o = &s->instances.instances[i];
                 const Members members = facts_members(&o->facts, &s->machine->sysroot);
@@ -130,7 +121,6 @@ static int load_instances(const Situation *s, Check *check) {
                         new->huge = &check->huge[i];
                 }
         }
-        return 0;
 }
 
 int command_check(const Args *args, Error *error) {
@@ -140,17 +130,18 @@ int command_check(const Args *args, Error *error) {
         _cleanup_(check_done) Check check = { 0 };
         const Snapshot *status = &machine.status;
         _cleanup_text_ Text text = { 0 };
+        AuditInput input;
         int r = machine_open(args, &machine, error);
 
         if (r >= 0)
                 r = situation_load(&s, error);
-        if (r >= 0 && machine.runs)
-                r = read_machine(&machine, &check);
-        if (r >= 0 && machine.daemon_runs) {
-                check.units =
-                        calloc(status->n_instances + status->n_units + 1, sizeof(*check.units));
-                if (!check.units)
-                        return -ENOMEM;
+        if (r < 0)
+                return CHECK_EXIT_NOT_JUDGED;
+        if (machine.runs)
+                read_machine(&machine, &check);
+        if (machine.daemon_runs) {
+                check.units = must_have(
+                        calloc(status->n_instances + status->n_units + 1, sizeof(*check.units)));
                 for (size_t i = 0; i < status->n_instances; i++) {
                         const InstanceInfo *one = &status->instances[i];
 
@@ -173,38 +164,33 @@ int command_check(const Args *args, Error *error) {
         }
         for (size_t i = s.note_of_silent; i < s.first_note_of_policies; i++)
                 output_line(stderr, "note: %s", s.report.notes.words[i]);
-        if (r >= 0)
-                r = situation_load_servers(&s);
-        if (r >= 0)
-                r = load_instances(&s, &check);
-        if (r >= 0) {
-                const AuditInput input = { .topology = &machine.topology,
-                                           .devices = &machine.devices,
-                                           .facts = machine.runs ? &check.facts : NULL,
-                                           .irqs = check.irqs_known ? &check.irqs : NULL,
-                                           .nodes_before = check.before,
-                                           .nodes = check.now,
-                                           .pools = &s.pools,
-                                           .policies = &s.policies->set,
-                                           .instances = check.instances,
-                                           .n_instances = s.report.n_instances,
-                                           .units = check.units,
-                                           .n_units = check.n_units,
-                                           .nic_nodes = s.report.nic_nodes,
-                                           .reserved = s.report.reserved,
-                                           .reserved_cpus = s.report.reserved_cpus };
-
-                r = audit_build(&input, &report);
-        }
-        if (r >= 0 && args->json) {
+        situation_load_servers(&s);
+        load_instances(&s, &check);
+        input = (AuditInput){ .topology = &machine.topology,
+                              .devices = &machine.devices,
+                              .facts = machine.runs ? &check.facts : NULL,
+                              .irqs = check.irqs_known ? &check.irqs : NULL,
+                              .nodes_before = check.before,
+                              .nodes = check.now,
+                              .pools = &s.pools,
+                              .policies = &s.policies->set,
+                              .instances = check.instances,
+                              .n_instances = s.report.n_instances,
+                              .units = check.units,
+                              .n_units = check.n_units,
+                              .nic_nodes = s.report.nic_nodes,
+                              .reserved = s.report.reserved,
+                              .reserved_cpus = s.report.reserved_cpus };
+        must(audit_build(&input, &report));
+        if (args->json) {
                 audit_json(&(Json){ .text = &text }, &report);
                 r = output_json(&text);
-        } else if (r >= 0) {
+        } else {
                 audit_render_text(&report, output_width(), output_colors(), &text);
                 r = output_text(&text);
         }
         if (r < 0)
-                return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
+                return CHECK_EXIT_NOT_JUDGED;
         switch (audit_report_worst(&report)) {
         case AUDIT_FAILURE:
                 return CHECK_EXIT_FAILURE;

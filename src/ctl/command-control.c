@@ -308,9 +308,7 @@ int command_replan(const Args *args, Error *error) {
                                          "lists all",
                                          glob.words[0]);
         }
-        r = situation_compare(NULL, &s, &changes, &n_all);
-        if (r < 0)
-                return r;
+        changes = situation_compare(NULL, &s, &n_all);
         /* What is not bound now is not moved by a new plan, but bound by it. */
         for (size_t i = 0; i < n_all; i++)
                 if (!id_set_is_empty(&changes[i].from))

@@ -88,7 +88,7 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                         table_add(&table, "built in");
                 text_reset(&cell);
                 verdict_render(policy, process, owner && owner < policy, &cell);
-                table_add(&table, text_string(&cell));
+                table_add(&table, must_text(&cell));
         }
         table_render(&table, width, text);
         if (owner) {
@@ -115,8 +115,6 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                                   published->name);
         else
                 text_append(text, "\nNo policy matches it.\n");
-        if (cell.error < 0)
-                text->error = cell.error;
 }
 
 void verdict_json(Json *json, const PolicySet *policies, const Process *process) {
@@ -176,10 +174,10 @@ static int identify(const Sysroot *sysroot, pid_t pid, const char *unit, Process
 /* Finds the first process of a unit that no policy matches. -ESRCH: none. */
 static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) {
         _cleanup_pid_list_ PidList pids = { 0 };
-        int r = pid_list_read(sysroot, &pids);
+        int r = must(pid_list_read(sysroot, &pids));
 
         for (size_t i = 0; r >= 0 && i < pids.n_pids; i++) {
-                if (identify(sysroot, pids.pids[i], unit, ret) >= 0)
+                if (must(identify(sysroot, pids.pids[i], unit, ret)) >= 0)
                         return 0;
         }
         return r < 0 ? r : -ESRCH;
@@ -219,12 +217,10 @@ static int find_subject(const Situation *s, Found *ret, Error *error) {
                             ? -ESRCH
                             : identify(&s->machine->sysroot, (pid_t)pid, NULL, &ret->own);
         /* The daemon alone knows what a unit that does not run was prepared for. */
-        if (r < 0 && r != -ENOMEM && !s->args->instances)
+        if (must(r) < 0 && !s->args->instances)
                 ret->unit = status_file_find_unit(&s->machine->status, subject);
         if (ret->unit)
                 return 0;
-        if (r == -ENOMEM)
-                return r;
         if (r >= 0) {
                 ret->process = &ret->own;
                 ignored = host_instances_find_pid(&s->ignored, ret->own.id.pid);
@@ -247,10 +243,8 @@ static int find_subject(const Situation *s, Found *ret, Error *error) {
                         text_append_names(&text, i > 0 ? ", %s" : "%s",
                                           s->report.instances[i].in->name);
         }
-        if (text.error < 0)
-                return text.error;
         return error_set(error, denied ? -EACCES : -ENOENT, "no instance, process or unit '%s'%s",
-                         subject, text.data);
+                         subject, must_text(&text));
 }
 
 /* Without being weighed. */

@@ -140,15 +140,16 @@ int command_gather(const Args *args, Error *error) {
         if (localtime_r(&now, &tm))
                 (void)strftime(day, sizeof(day), "%Y%m%d", &tm);
         (void)snprintf(name, sizeof(name), "tidbnumad-gather-%s-%s.tar.gz", host, day);
+        r = machine_open(args, &machine, error);
+        if (r < 0)
+                return r;
+        /* With invalid policies there are no processes, but everything else. */
+        (void)situation_load(&s, error);
+        output_error(error);
         out = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (out < 0)
                 return error_prefix(error, -errno, "cannot create %s: ", output);
-        r = machine_open(args, &machine, error);
-        if (r >= 0 && situation_load(&s, error) == -ENOMEM)
-                r = -ENOMEM; /* with invalid policies there are no processes, but everything else */
-        output_error(error);
-        if (r >= 0)
-                r = temporary_folder_make(&folder, error);
+        r = temporary_folder_make(&folder, error);
         if (r >= 0) {
                 r = dump_machine(&machine.sysroot, folder.fd);
                 if (r >= 0)

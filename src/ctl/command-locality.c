@@ -69,13 +69,12 @@ static void ask_policy(void *userdata) {
 static int draw_pages(Subject *s, const ProcHandle *process) {
         LocalityReport *report = &s->report;
         const Topology *topology = report->topology;
-        _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes, sizeof(*by_node));
+        _cleanup_free_ NodeMemory *by_node =
+                must_have(calloc(topology->n_nodes + 1, sizeof(*by_node)));
         _cleanup_draws_ Draws draws = { 0 };
         ProcMemory memory;
         int r;
 
-        if (!by_node)
-                return -ENOMEM;
         r = sampler_draw(topology, process, SAMPLER_PAGES, clock_monotonic_usec(), &draws);
         if (r >= 0)
                 r = proc_memory_read(process, &memory);
@@ -105,10 +104,8 @@ static int report_on(const Args *args, const Topology *topology, const char *nam
         LocalityReport *report = &s.report;
         _cleanup_text_ Text text = { 0 };
 
-        report->by_node = s.by_node = calloc(topology->n_nodes + 1, sizeof(*s.by_node));
-        report->pids = s.pids = calloc(n + 1, sizeof(*s.pids));
-        if (!s.by_node || !s.pids)
-                return -ENOMEM;
+        report->by_node = s.by_node = must_have(calloc(topology->n_nodes + 1, sizeof(*s.by_node)));
+        report->pids = s.pids = must_have(calloc(n + 1, sizeof(*s.pids)));
         report->halfwidth = report->file_halfwidth = report->shmem_halfwidth =
                 args->exact ? 0 : (double)NAN;
         for (size_t i = 0; i < n; i++) {

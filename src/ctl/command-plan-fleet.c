@@ -98,22 +98,17 @@ static const struct {
         { ".topology", FLEET_DESCRIPTION }, { ".xml", FLEET_XML },
 };
 
-static int add_class(Fleet *fleet, FleetMachineKind kind, char *path, char *pattern) {
-        if (!path || !pattern ||
-            ARRAY_RESERVE(fleet->classes, fleet->classes_allocated, fleet->n_classes + 1) < 0) {
-                free(path);
-                free(pattern);
-                return -ENOMEM;
-        }
-        fleet->classes[fleet->n_classes++] = (FleetClass){
-                .path = path, .pattern = pattern, .kind = kind, .machine = MACHINE_NONE
-        };
-        return 0;
+static void add_class(Fleet *fleet, FleetMachineKind kind, char *path, char *pattern) {
+        must(ARRAY_RESERVE(fleet->classes, fleet->classes_allocated, fleet->n_classes + 1));
+        fleet->classes[fleet->n_classes++] = (FleetClass){ .path = must_have(path),
+                                                           .pattern = must_have(pattern),
+                                                           .kind = kind,
+                                                           .machine = MACHINE_NONE };
 }
 
 static int read_folder(Fleet *fleet, Error *error) {
         struct dirent **names;
-        int n = scandir(fleet->args->hosts, &names, NULL, alphasort), r = 0;
+        int n = scandir(fleet->args->hosts, &names, NULL, alphasort);
 
         if (n < 0)
                 return error_set(error, -errno, "--hosts %s: %s, expected a folder of machines",
@@ -126,30 +121,28 @@ static int read_folder(Fleet *fleet, Error *error) {
                 size_t length = 0; /* of the pattern of hosts in the name; 0: it is no machine */
                 struct stat st;
 
-                if (r < 0 || name[0] == '.')
+                if (name[0] == '.')
                         continue;
-                path = text_new("%s/%s", fleet->args->hosts, name);
+                path = must_have(text_new("%s/%s", fleet->args->hosts, name));
                 for (size_t k = 0; k < ELEMENTSOF(kinds) && length == 0; k++)
                         if (text_ends_with(name, kinds[k].suffix)) {
                                 kind = kinds[k].kind;
                                 length = strlen(name) - strlen(kinds[k].suffix);
                         }
-                if (path && length == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+                if (length == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
                         length = strlen(name);
-                if (!path)
-                        r = -ENOMEM;
-                else if (length > 0)
-                        r = add_class(fleet, kind, TAKE_PTR(path), strndup(name, length));
+                if (length > 0)
+                        add_class(fleet, kind, TAKE_PTR(path), strndup(name, length));
         }
         free(names);
-        return r;
+        return 0;
 }
 
 /* --- hosts --- */
 
 /* A host without a machine cannot be planned: an error where servers that size themselves by it, or
  * PD, would be left out; a host of monitoring alone is only reported. */
-static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
+static void add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
         const TiupServer *server = &fleet->topology.servers[index];
         FleetClass *class = NULL;
         FleetHost *host = NULL;
@@ -158,8 +151,7 @@ static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
                 if (strcmp(fleet->hosts[i].name, server->host) == 0)
                         host = &fleet->hosts[i];
         if (!host) {
-                if (ARRAY_RESERVE(fleet->hosts, fleet->hosts_allocated, fleet->n_hosts + 1) < 0)
-                        return -ENOMEM;
+                must(ARRAY_RESERVE(fleet->hosts, fleet->hosts_allocated, fleet->n_hosts + 1));
                 /* Its own file, else the longest glob; of equal ones the first by name. */
                 for (size_t i = 0; i < fleet->n_classes; i++) {
                         FleetClass *other = &fleet->classes[i];
@@ -176,15 +168,13 @@ static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
                 if (class)
                         class->used = true;
         }
-        if (ARRAY_RESERVE(host->servers, host->servers_allocated, host->n_servers + 1) < 0)
-                return -ENOMEM;
+        must(ARRAY_RESERVE(host->servers, host->servers_allocated, host->n_servers + 1));
         host->servers[host->n_servers++] = index;
         if (!host->class && (product_info(server->product)->heavy || server->product == PRODUCT_PD))
                 diagnostics_add_at(errors, &fleet->files.files[0], server->host_at,
                                    "no machine for host `%s` in %s, expected %s.tar.gz of "
                                    "tidbnumactl gather, or %s.topology; a name may be a glob",
                                    server->host, fleet->args->hosts, server->host, server->host);
-        return 0;
 }
 
 /* --- the machine of a class --- */
@@ -198,8 +188,10 @@ static int open_description(const char *path, Machine *machine, Error *error) {
         SourceLine at = { 0 };
         unsigned line = 1;
 
-        if (r < 0)
-                return policies_print(&errors) < 0 ? -ENOMEM : r;
+        if (r < 0) {
+                policies_print(&errors);
+                return r;
+        }
         /* All lines but comments; an error names the first of them. */
         for (unsigned n = 1; source_line_next(&files.files[0], &at); n++) {
                 const char *p = at.start;
@@ -214,26 +206,22 @@ static int open_description(const char *path, Machine *machine, Error *error) {
                         line = n;
                 text_append_bytes(&description, p, (size_t)(at.end - p));
         }
-        where = text_new("%s:%u:", path, line);
-        if (description.error < 0 || !where)
-                return -ENOMEM;
-        r = machine_open_description(text_string(&description), where, machine, error);
+        where = must_have(text_new("%s:%u:", path, line));
+        r = machine_open_description(must_text(&description), where, machine, error);
         machine->source = (TopologySource){ 0 }; /* the description ends here */
         return r;
 }
 
 /* --- the servers of a host --- */
 
-static int plan_host(const Fleet *fleet, FleetHost *host) {
+static void plan_host(const Fleet *fleet, FleetHost *host) {
         HostInstances *all = &host->situation.instances;
         const PolicySet *policies = &host->class->policies.set;
         const Machine *machine = &host->class->machine;
         _cleanup_free_ char *mountinfo = NULL;
 
-        all->instances = calloc(host->n_servers, sizeof(*all->instances));
-        host->imagined_from = calloc(host->n_servers, sizeof(*host->imagined_from));
-        if (!all->instances || !host->imagined_from)
-                return -ENOMEM;
+        all->instances = must_have(calloc(host->n_servers, sizeof(*all->instances)));
+        host->imagined_from = must_have(calloc(host->n_servers, sizeof(*host->imagined_from)));
         if (machine->runs)
                 (void)path_read_alloc(machine->sysroot.proc_fd, &mountinfo, NULL, "1/mountinfo");
         host->situation.machine = machine;
@@ -259,15 +247,15 @@ static int plan_host(const Fleet *fleet, FleetHost *host) {
                 if (!policy)
                         continue;
                 host->imagined_from[all->n_instances++] = host->servers[i];
-                *imagined = (HostInstance){ .name = strdup(server->name),
-                                            .policy = policy,
-                                            .limit_bytes = server->memory_limit,
-                                            .unit = strdup(server->unit),
-                                            .exe = strdup(product_info(server->product)->exe),
-                                            .ports = calloc(2, sizeof(*imagined->ports)),
-                                            .n_ports = server->ports[1] ? 2 : 1 };
-                if (!imagined->name || !imagined->unit || !imagined->exe || !imagined->ports)
-                        return -ENOMEM;
+                *imagined = (HostInstance){
+                        .name = must_have(strdup(server->name)),
+                        .policy = policy,
+                        .limit_bytes = server->memory_limit,
+                        .unit = must_have(strdup(server->unit)),
+                        .exe = must_have(strdup(product_info(server->product)->exe)),
+                        .ports = must_have(calloc(2, sizeof(*imagined->ports))),
+                        .n_ports = server->ports[1] ? 2 : 1,
+                };
                 memcpy(imagined->ports, server->ports,
                        imagined->n_ports * sizeof(*imagined->ports));
                 if (!fleet->args->afresh)
@@ -276,39 +264,29 @@ static int plan_host(const Fleet *fleet, FleetHost *host) {
                  */
                 if (!mountinfo || !server->data_dirs)
                         continue;
-                rest = dirs = strdup(server->data_dirs);
-                if (!dirs)
-                        return -ENOMEM;
+                rest = dirs = must_have(strdup(server->data_dirs));
                 while ((dir = strsep(&rest, ","))) {
                         _cleanup_storage_devices_ StorageDevices storage = { 0 };
-                        int r = storage_find(&machine->sysroot, mountinfo, dir, &storage);
 
-                        if (r == -ENOMEM)
-                                return r;
-                        if (r < 0)
+                        if (must(storage_find(&machine->sysroot, mountinfo, dir, &storage)) < 0)
                                 continue;
                         id_set_union(&imagined->storage_nodes, &storage.nodes);
                         if (imagined->storage || storage.disks.n_devices == 0)
                                 continue;
-                        r = host_instance_set_disk(imagined,
-                                                   device_list_find(&machine->devices, DEVICE_DISK,
-                                                                    storage.disks.devices[0].name));
-                        if (r < 0)
-                                return r;
+                        host_instance_set_disk(imagined,
+                                               device_list_find(&machine->devices, DEVICE_DISK,
+                                                                storage.disks.devices[0].name));
                 }
         }
-        return situation_plan(&host->situation);
+        situation_plan(&host->situation);
 }
 
 /* Into the topology: the nodes of the host's servers, and their sizes there. */
-static int fill_host(Fleet *fleet, const FleetHost *host) {
+static void fill_host(Fleet *fleet, const FleetHost *host) {
         const size_t n = host->situation.instances.n_instances;
-        _cleanup_free_ ServerInstance *subjects = calloc(n + 1, sizeof(*subjects));
+        _cleanup_free_ ServerInstance *subjects = must_have(calloc(n + 1, sizeof(*subjects)));
         _cleanup_advice_report_ AdviceReport report = { 0 };
-        int r;
 
-        if (!subjects)
-                return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
                 const HostInstance *imagined = &host->situation.instances.instances[i];
                 const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
@@ -327,21 +305,20 @@ static int fill_host(Fleet *fleet, const FleetHost *host) {
                                                 .device = imagined->storage,
                                                 .disk_bytes = disk ? disk->size_bytes : 0 };
         }
-        r = advice_build(&(AdviceInput){ .topology = &host->class->machine.topology,
-                                         .instances = subjects,
-                                         .n_instances = n,
-                                         .plan = &host->situation.plan,
-                                         .daemon_binds = fleet->daemon_binds },
-                         &report);
-        for (size_t i = 0; i < n && r >= 0; i++) {
+        must(advice_build(&(AdviceInput){ .topology = &host->class->machine.topology,
+                                          .instances = subjects,
+                                          .n_instances = n,
+                                          .plan = &host->situation.plan,
+                                          .daemon_binds = fleet->daemon_binds },
+                          &report));
+        for (size_t i = 0; i < n; i++) {
                 TiupFilled filled = { 0 };
 
-                r = tiup_fill(&fleet->topology.servers[host->imagined_from[i]], &report, i,
-                              fleet->args->afresh, &fleet->edits, &filled);
+                must(tiup_fill(&fleet->topology.servers[host->imagined_from[i]], &report, i,
+                               fleet->args->afresh, &fleet->edits, &filled));
                 fleet->n_kept += filled.n_kept;
                 fleet->n_unfilled += filled.skipped;
         }
-        return r;
 }
 
 /* One after the other: an archive is unpacked, and its descriptors are open, only meanwhile. */
@@ -389,9 +366,8 @@ static int plan_class(Fleet *fleet, FleetClass *class, Error *error) {
 
                 if (host->class != class)
                         continue;
-                r = plan_host(fleet, host);
-                if (r >= 0)
-                        r = fill_host(fleet, host);
+                plan_host(fleet, host);
+                fill_host(fleet, host);
         }
         sysroot_close(&class->machine.sysroot);
         return r;
@@ -411,9 +387,8 @@ static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret
                 const SourceFile *file = &policies->files.files[i];
                 _cleanup_source_edit_list_ SourceEditList edits = { 0 };
                 _cleanup_text_ Text text = { 0 };
-                int r = 0;
 
-                for (size_t k = 0; k < policies->set.n_policies && r >= 0; k++) {
+                for (size_t k = 0; k < policies->set.n_policies; k++) {
                         const Policy *policy = &policies->set.policies[k];
                         const SourceSpan at = { policy->line, policy->column, 0 };
                         const int indent = (int)policy->column - 1;
@@ -434,9 +409,8 @@ static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret
                                 if (row->in->policy != policy || !plan_report_places(row))
                                         continue;
                                 text_append(&entries, entries.length == 0 ? "instances:\n" : "");
-                                if (id_set_render_list(&row->choice->placement.nodes, nodes,
-                                                       sizeof(nodes)) < 0)
-                                        entries.error = -ENOMEM;
+                                must(id_set_render_list(&row->choice->placement.nodes, nodes,
+                                                        sizeof(nodes)));
                                 text_appendf(&entries, "%*s  - match: {", indent, "");
                                 if (user_units) /* services of a user's own manager are no units
                                                  * that match */
@@ -445,21 +419,17 @@ static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret
                                         text_appendf(&entries, "unit: %s", imagined->unit);
                                 text_appendf(&entries, "}\n%*s    nodes: %s\n", indent, "", nodes);
                         }
-                        r = entries.error;
                         if (entries.length == 0)
                                 continue;
                         text_appendf(&entries, "%*s", indent, "");
-                        r = source_edit_add(&edits, at, &entries);
+                        must(source_edit_add(&edits, at, &entries));
                 }
-                if (r >= 0)
-                        r = source_edit_apply(file, &edits, &text);
-                if (r >= 0)
-                        r = source_file_list_add(ret, file->path, text_string(&text), text.length);
-                if (r < 0)
-                        return r;
+                must(source_edit_apply(file, &edits, &text));
+                must(source_file_list_add(ret, file->path, must_text(&text), text.length));
         }
-        return policy_set_parse(ret, &machine->topology, machine->runs ? &machine->devices : NULL,
-                                &set, &errors, &warnings);
+        return must(policy_set_parse(ret, &machine->topology,
+                                     machine->runs ? &machine->devices : NULL, &set, &errors,
+                                     &warnings));
 }
 
 /* --- files --- */
@@ -490,10 +460,7 @@ static int fleet_write(Fleet *fleet, Error *error) {
 
                 if (!host->class)
                         continue;
-                r = pin_files(host, fleet->topology.user_units, &pinned);
-                if (r == -ENOMEM)
-                        return r;
-                if (r < 0) {
+                if (pin_files(host, fleet->topology.user_units, &pinned) < 0) {
                         output_line(stderr,
                                     "note: the policies of host %s do not name the nodes of its "
                                     "instances, because they could not hold together; the daemon "
@@ -505,12 +472,10 @@ static int fleet_write(Fleet *fleet, Error *error) {
                         const SourceFile *file = &files->files[i];
                         /* What is not a file of its own, as the policies that come with the
                          * program, needs a name. */
-                        _cleanup_free_ char *path = text_new(
+                        _cleanup_free_ char *path = must_have(text_new(
                                 "hosts/%s/%s", host->name,
-                                text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml");
+                                text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml"));
 
-                        if (!path)
-                                return -ENOMEM;
                         r = dump_write(fd, path, file->text, file->size);
                         if (r < 0)
                                 return error_prefix(error, r,
@@ -669,16 +634,15 @@ int command_plan_fleet(const Args *args, Error *error) {
         if (r >= 0 && args->hosts)
                 r = read_folder(&fleet, error);
         else if (r >= 0)
-                r = add_class(&fleet, FLEET_GIVEN,
-                              strdup(args->topology ? args->topology : args->sysroot), strdup("*"));
+                add_class(&fleet, FLEET_GIVEN,
+                          strdup(args->topology ? args->topology : args->sysroot), strdup("*"));
         for (size_t i = 0; i < fleet.topology.n_servers && r >= 0; i++)
-                r = add_server(&fleet, i, &errors);
+                add_server(&fleet, i, &errors);
         if (fleet.n_hosts > 0)
                 qsort(fleet.hosts, fleet.n_hosts, sizeof(*fleet.hosts), compare_hosts);
-        if (r >= 0 && errors.error < 0)
-                r = -ENOMEM;
-        if (r != -ENOMEM && policies_print(&errors) < 0)
-                r = -ENOMEM;
+        must(r);
+        must(errors.error);
+        policies_print(&errors);
         if (r >= 0 && errors.n_messages > 0)
                 r = -EINVAL;
 

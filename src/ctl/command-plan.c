@@ -41,10 +41,8 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
                                      : "\nNo daemon runs, so nothing is bound.\n");
                 return;
         }
-        now = calloc(report->n_instances + 1, sizeof(*now));
-        if (!now)
-                text->error = -ENOMEM;
-        for (size_t i = 0; i < report->n_instances && now; i++) {
+        now = must_have(calloc(report->n_instances + 1, sizeof(*now)));
+        for (size_t i = 0; i < report->n_instances; i++) {
                 const PlanReportInstance *row = &report->instances[i];
 
                 if (row->choice->basis == BASIS_REFUSED ||
@@ -54,7 +52,7 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
                 all_bound = false;
         }
         text_append(text, all_bound ? "" : "\nNot bound by the daemon:\n");
-        for (size_t i = 0; i < report->n_instances && now; i++) {
+        for (size_t i = 0; i < report->n_instances; i++) {
                 for (size_t k = i; k < report->n_instances && now[i].length > 0; k++) {
                         if (k > i && (now[k].length == 0 || strcmp(now[k].data, now[i].data) != 0))
                                 continue;
@@ -64,8 +62,7 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
                                 text_reset(&now[k]);
                 }
                 if (now[i].length > 0)
-                        text_appendf(text, ": %s\n", now[i].data);
-                text->error = now[i].error < 0 ? now[i].error : text->error;
+                        text_appendf(text, ": %s\n", must_text(&now[i]));
                 text_done(&now[i]);
         }
         if (all_bound && !differs)
@@ -74,22 +71,20 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
 
 static int export_plan(const Situation *s, Error *error) {
         const PlanReport *report = &s->report;
-        _cleanup_free_ TopologyMark *marks = calloc(report->n_instances + 1, sizeof(*marks));
+        _cleanup_free_ TopologyMark *marks =
+                must_have(calloc(report->n_instances + 1, sizeof(*marks)));
         _cleanup_(word_list_done) WordList types = { 0 };
         size_t n = 0;
         int r;
 
-        if (!marks)
-                return -ENOMEM;
         for (size_t i = 0; i < report->n_instances; i++) {
                 const PlanReportInstance *row = &report->instances[i];
                 _cleanup_free_ char *type = NULL;
 
                 if (!plan_report_places(row))
                         continue;
-                type = text_new("tidbnumad:%s", row->in->policy->name);
-                if (!type || word_list_add(&types, type) < 0)
-                        return -ENOMEM;
+                type = must_have(text_new("tidbnumad:%s", row->in->policy->name));
+                must(word_list_add(&types, type));
                 marks[n] = (TopologyMark){ .name = row->in->name,
                                            .type = types.words[n],
                                            .nodes = row->choice->placement.nodes };
@@ -108,7 +103,7 @@ static int plan_load(Situation *s, Error *error) {
         if (r >= 0 && s->policies->set.n_irqs == 0 && !s->policies->defaults &&
             policy_set_count_written(&s->policies->set) > 0)
                 situation_note(s, "no entry of `irq`: interrupts are not steered");
-        return r < 0 ? r : s->error;
+        return r;
 }
 
 int command_plan(const Args *args, Error *error) {
@@ -141,7 +136,7 @@ int command_plan(const Args *args, Error *error) {
                 r = situation_plan_irqs(&after);
         /* The nodes in use are compared with the plan; imagined instances use none. */
         if (r >= 0 && (before || s.runs))
-                r = situation_compare(before, shown, &changes, &n);
+                changes = situation_compare(before, shown, &n);
         if (r >= 0 && args->json) {
                 JSON_OBJECT(&json, NULL) {
                         if (before) {

@@ -495,10 +495,8 @@ int command_top(const Args *args, Error *error) {
                 return r;
         top.view.topology = &top.machine.topology;
         n = top.machine.topology.n_nodes;
-        top.before = calloc(n + 1, sizeof(*top.before));
-        top.now = calloc(n + 1, sizeof(*top.now));
-        if (!top.before || !top.now)
-                return -ENOMEM;
+        top.before = must_have(calloc(n + 1, sizeof(*top.before)));
+        top.now = must_have(calloc(n + 1, sizeof(*top.now)));
 
         if (tcgetattr(STDIN_FILENO, &former) < 0)
                 return -errno;

@@ -37,28 +37,25 @@ static int check_lost_policies(const Args *args, Policies *p) {
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
         _cleanup_close_ int fd = open(args->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const size_t before = p->errors.n_messages;
-        int r = fd < 0 ? 0 : policy_kept_read(fd, &files);
 
         policy_set_init(&kept);
-        if (r > 0)
-                r = policy_set_parse(&files, NULL, NULL, &kept, &errors, &warnings);
-        if (r == -ENOMEM)
-                return r;
+        if (fd >= 0 && must(policy_kept_read(fd, &files)) > 0)
+                must(policy_set_parse(&files, NULL, NULL, &kept, &errors, &warnings));
         policy_check_lost(&kept, &p->set, &p->files, policy_dir_find_beside, &p->errors);
-        return p->errors.error < 0 ? -ENOMEM : p->errors.n_messages > before ? -EINVAL : 0;
+        must(p->errors.error);
+        return p->errors.n_messages > before ? -EINVAL : 0;
 }
 
-/* Warns of strict binding whose need exceeds the nodes. Takes over `running`. 0 or -ENOMEM. */
-static int check_need(const Args *args, const Machine *machine, HostInstances *running,
-                      Policies *p) {
+/* Warns of strict binding whose need exceeds the nodes. Takes over `running`. */
+static void check_need(const Args *args, const Machine *machine, HostInstances *running,
+                       Policies *p) {
         _cleanup_situation_ Situation s = {
                 .args = args, .machine = machine, .policies = p, .instances = TAKE_STRUCT(*running)
         };
-        int r = host_instances_describe(&machine->sysroot, &machine->topology, &s.instances);
 
-        if (r >= 0)
-                r = situation_plan(&s);
-        for (size_t i = 0; i < s.report.n_instances && r >= 0; i++) {
+        must(host_instances_describe(&machine->sysroot, &machine->topology, &s.instances));
+        situation_plan(&s);
+        for (size_t i = 0; i < s.report.n_instances; i++) {
                 const PlanReportInstance *row = &s.report.instances[i];
                 const Policy *policy = row->in->policy;
                 const SourceFile *file = source_file_find(&p->files, policy->file);
@@ -69,7 +66,7 @@ static int check_need(const Args *args, const Machine *machine, HostInstances *r
                                            "policy `%s`, %s: %s", policy->name, row->in->name,
                                            placement_warning_to_string(WARN_MEMORY));
         }
-        return r == -ENOMEM ? r : 0;
+        must(p->warnings.error);
 }
 
 /* The daemon loads such a policy, and places nothing by it. */
@@ -145,15 +142,11 @@ int command_validate(const Args *args, Error *error) {
                         policy_check_matched(set, policy_is_matched, &running, &policies.files,
                                              &policies.warnings);
                 else if (r >= 0 && machine.live)
-                        r = word_list_add(&notes, "without root, policies that match no process "
-                                                  "are not reported");
+                        must(word_list_add(&notes, "without root, policies that match no "
+                                                   "process are not reported"));
                 if (r >= 0)
-                        r = check_need(args, &machine, &running, &policies);
-                if (r >= 0)
-                        r = policies.warnings.error;
+                        check_need(args, &machine, &running, &policies);
         }
-        if (r == -ENOMEM)
-                return r;
         if (valid && !policies_are_built_in(&policies)) {
                 _cleanup_text_ Text unused = { 0 };
                 NodeSet named = { 0 }; /* the nodes that policies name for instances, leaving no
@@ -166,9 +159,8 @@ int command_validate(const Args *args, Error *error) {
                                 id_set_union(&named, &set->policies[i].instances[k].nodes);
                 }
                 topology_append_unused(&machine.topology, &named, &unused);
-                if (unused.error < 0 ||
-                    (unused.length > 0 && word_list_add(&notes, unused.data) < 0))
-                        return -ENOMEM;
+                if (unused.length > 0)
+                        must(word_list_add(&notes, must_text(&unused)));
         }
         if (args->json) {
                 JSON_OBJECT(&json, NULL) {

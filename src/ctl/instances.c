@@ -10,6 +10,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/instances.h"
+#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"
@@ -57,17 +58,13 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snap
                         r = proc_status_read(&handle, 0, &of);
                 if (r >= 0)
                         r = proc_cgroup_read(&handle, &process.cgroup);
-                if (r == -ENOMEM)
-                        return r;
-                if (r < 0)
+                if (must(r) < 0)
                         continue;
                 process.id =
                         (ProcessId){ .pid = published->pid, .start_ticks = handle.start_ticks };
                 process.uid = of.uid;
-                process.exe = strdup(published->exe);
-                process.unit = published->unit ? strdup(published->unit) : NULL;
-                if (!process.exe || (published->unit && !process.unit))
-                        return -ENOMEM;
+                process.exe = must_have(strdup(published->exe));
+                process.unit = published->unit ? must_have(strdup(published->unit)) : NULL;
                 /* The daemon has matched it with its command line, which only its owner may read.
                  * Policies other than the daemon's, as with --policy, are matched with what is
                  * visible. */
@@ -76,16 +73,11 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snap
                         policy = match_process(policies, &process);
                 if (!policy)
                         continue;
-                r = host_instances_add(&list, policy, &process, &handle);
-                if (r < 0)
-                        return r;
+                must(host_instances_add(&list, policy, &process, &handle));
                 list.n_reported++;
                 o = host_instances_find_pid(&list, published->pid);
-                if (o->data_dir || !published->data_dir)
-                        continue;
-                o->data_dir = strdup(published->data_dir);
-                if (!o->data_dir)
-                        return -ENOMEM;
+                if (!o->data_dir && published->data_dir)
+                        o->data_dir = must_have(strdup(published->data_dir));
         }
         /* Keeps the daemon's name even if the ports would give another one: the first of two
          * instances on one port keeps the short name, and a server that shuts down keeps its last
@@ -94,17 +86,14 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snap
                 const InstanceInfo *published = &status->instances[i];
                 HostInstance *o = host_instances_find_pid(&list, published->pid);
 
-                if (!o || o->name || !holds_published(o, published, status->time_seconds))
-                        continue;
-                o->name = strdup(published->name);
-                if (!o->name)
-                        return -ENOMEM;
+                if (o && !o->name && holds_published(o, published, status->time_seconds))
+                        o->name = must_have(strdup(published->name));
         }
         *ret = TAKE_STRUCT(list);
         return 0;
 }
 
-int instances_take_storage(const Snapshot *status, HostInstances *list) {
+void instances_take_storage(const Snapshot *status, HostInstances *list) {
         for (size_t i = 0; i < status->n_instances; i++) {
                 const InstanceInfo *published = &status->instances[i];
                 HostInstance *o = host_instances_find_pid(list, published->pid);
@@ -112,12 +101,9 @@ int instances_take_storage(const Snapshot *status, HostInstances *list) {
                 if (!o || o->storage || !published->storage ||
                     !holds_published(o, published, status->time_seconds))
                         continue;
-                o->storage = strdup(published->storage);
-                if (!o->storage)
-                        return -ENOMEM;
+                o->storage = must_have(strdup(published->storage));
                 o->storage_nodes = published->storage_nodes;
         }
-        return 0;
 }
 
 static bool is_published(const Snapshot *status, const HostInstance *o) {
@@ -128,18 +114,15 @@ static bool is_published(const Snapshot *status, const HostInstance *o) {
 }
 
 /* The first max_instances of a policy and user stay, those that the daemon has before others. */
-int instances_limit(const PolicySet *policies, const Snapshot *status, HostInstances *list,
-                    HostInstances *ret_ignored) {
-        _cleanup_free_ bool *keep = calloc(list->n_instances + 1, sizeof(*keep));
+void instances_limit(const PolicySet *policies, const Snapshot *status, HostInstances *list,
+                     HostInstances *ret_ignored) {
+        _cleanup_free_ bool *keep = must_have(calloc(list->n_instances + 1, sizeof(*keep)));
         const size_t n = list->n_instances;
         InstanceCounts counts = { 0 };
-        int r = 0;
 
-        ret_ignored->instances = calloc(n + 1, sizeof(*ret_ignored->instances));
-        if (!keep || !ret_ignored->instances)
-                return -ENOMEM;
+        ret_ignored->instances = must_have(calloc(n + 1, sizeof(*ret_ignored->instances)));
         for (unsigned pass = 0; pass < 2; pass++)
-                for (size_t i = 0; i < n && r >= 0; i++) {
+                for (size_t i = 0; i < n; i++) {
                         const HostInstance *o = &list->instances[i];
                         const size_t policy = (size_t)(o->policy - policies->policies);
                         const uid_t uid = o->members[0].process.uid;
@@ -148,18 +131,15 @@ int instances_limit(const PolicySet *policies, const Snapshot *status, HostInsta
                             instance_counts_of(&counts, policy, uid) >= o->policy->max_instances)
                                 continue;
                         keep[i] = true;
-                        r = instance_counts_add(&counts, policy, uid);
+                        must(instance_counts_add(&counts, policy, uid));
                 }
         instance_counts_done(&counts);
-        if (r < 0)
-                return r;
         list->n_instances = 0;
         for (size_t i = 0; i < n; i++) {
                 HostInstances *to = keep[i] ? list : ret_ignored;
 
                 to->instances[to->n_instances++] = list->instances[i];
         }
-        return 0;
 }
 
 uint32_t instances_gomaxprocs(const HostInstance *o) {
@@ -183,43 +163,33 @@ void imagine_list_done(ImagineList *list) {
         *list = (ImagineList){ 0 };
 }
 
-int host_instance_set_disk(HostInstance *imagined, const Device *disk) {
+void host_instance_set_disk(HostInstance *imagined, const Device *disk) {
         Device copy = { 0 };
-        int r;
 
         if (!disk)
-                return 0;
+                return;
         if (disk->node >= 0 && disk->node < (int32_t)NODE_SET_MAX)
                 id_set_add(&imagined->storage_nodes, (uint32_t)disk->node);
         copy.kind = disk->kind;
         copy.size_bytes = disk->size_bytes;
-        copy.name = strdup(disk->name);
-        imagined->storage = strdup(disk->name);
-        if (!copy.name || !imagined->storage)
-                r = -ENOMEM;
-        else
-                r = device_list_add(&imagined->disks, &copy);
-        if (r < 0)
-                free(copy.name);
-        return r;
+        copy.name = must_have(strdup(disk->name));
+        imagined->storage = must_have(strdup(disk->name));
+        must(device_list_add(&imagined->disks, &copy));
 }
 
 int imagine_parse(const char *text, ImagineList *ret, Error *error) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
-        _cleanup_free_ char *copy = strdup(text);
+        _cleanup_free_ char *copy = must_have(strdup(text));
         char *word, *next = copy;
         uint64_t total = 0;
 
-        if (!copy)
-                return -ENOMEM;
         while ((word = strsep(&next, ","))) {
                 char *size, *rest, *colon, *at;
                 ImagineEntry *entry;
                 uint64_t count = 1;
                 size_t n_digits;
 
-                if (ARRAY_RESERVE(list.entries, list.allocated, list.n_entries + 1) < 0)
-                        return -ENOMEM;
+                must(ARRAY_RESERVE(list.entries, list.allocated, list.n_entries + 1));
                 entry = &list.entries[list.n_entries++];
                 word += strspn(word, " \t");
                 for (size_t n = strlen(word); n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t');
@@ -260,11 +230,9 @@ int imagine_parse(const char *text, ImagineList *ret, Error *error) {
                                          word);
                 if (at) {
                         *at = '\0';
-                        entry->disk = strdup(at + 1);
+                        entry->disk = must_have(strdup(at + 1));
                 }
-                entry->policy = strdup(rest);
-                if (!entry->policy || (at && !entry->disk))
-                        return -ENOMEM;
+                entry->policy = must_have(strdup(rest));
                 entry->count =
                         count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
                 total += entry->count;
@@ -284,8 +252,6 @@ static int refuse_policy(const char *name, const PolicySet *policies, Error *err
                 suggest(&similar, policies->policies[i].name);
                 text_appendf(&names, "%s%s", i > 0 ? ", " : "", policies->policies[i].name);
         }
-        if (names.error < 0)
-                return names.error;
         if (policies->n_policies == 0)
                 return error_set(
                         error, -EINVAL,
@@ -295,7 +261,7 @@ static int refuse_policy(const char *name, const PolicySet *policies, Error *err
         return error_set(error, -EINVAL, "no policy '%s'%s%s%s%s", name,
                          similar.nearest ? ", did you mean '" : ", expected one of: ",
                          similar.nearest ? similar.nearest : "",
-                         similar.nearest ? "'? There are: " : "", names.data);
+                         similar.nearest ? "'? There are: " : "", must_text(&names));
 }
 
 static int refuse_disk(const char *name, const DeviceList *devices, Error *error) {
@@ -305,14 +271,12 @@ static int refuse_disk(const char *name, const DeviceList *devices, Error *error
                 if (devices->devices[i].kind == DEVICE_DISK)
                         text_appendf(&names, "%s%s", names.length > 0 ? ", " : "",
                                      devices->devices[i].name);
-        if (names.error < 0)
-                return names.error;
-        if (!names.data)
+        if (names.length == 0)
                 return error_set(error, -EINVAL,
                                  "the machine has no disk '%s', nor any other; remove '@%s'", name,
                                  name);
         return error_set(error, -EINVAL, "the machine has no disk '%s', expected one of: %s", name,
-                         names.data);
+                         must_text(&names));
 }
 
 /* The disk of the n-th instance: NVMe disks are assigned in turn, or else all disks. NULL: there is
@@ -338,9 +302,7 @@ int imagine_instances(const ImagineList *list, const PolicySet *policies, const 
         _cleanup_host_instances_ HostInstances all = { 0 };
         size_t n_in_turn = 0;
 
-        all.instances = calloc(IMAGINE_INSTANCES_MAX, sizeof(*all.instances));
-        if (!all.instances)
-                return -ENOMEM;
+        all.instances = must_have(calloc(IMAGINE_INSTANCES_MAX, sizeof(*all.instances)));
         for (size_t i = 0; i < list->n_entries; i++) {
                 const ImagineEntry *entry = &list->entries[i];
                 const Policy *policy = policy_set_find(policies, entry->policy);
@@ -365,9 +327,8 @@ int imagine_instances(const ImagineList *list, const PolicySet *policies, const 
                                                .in_turn = turn };
                         all.n_instances++;
                         n_in_turn += turn ? 1 : 0;
-                        new->name = text_new("%s-%zu", policy->name, number);
-                        if (!new->name || host_instance_set_disk(new, turn ? turn : disk) < 0)
-                                return -ENOMEM;
+                        new->name = must_have(text_new("%s-%zu", policy->name, number));
+                        host_instance_set_disk(new, turn ? turn : disk);
                 }
         }
         *ret = TAKE_STRUCT(all);

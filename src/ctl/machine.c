@@ -5,6 +5,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/ctl/machine.h"
+#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/world/devices.h"
 
 #define EXAMPLE "\"package:2 numa:4(memory=128GiB) core:8 pu:2\""
@@ -20,8 +21,8 @@ void machine_close(Machine *machine) {
 }
 
 static int set_title(Machine *machine, const char *kind, const char *name) {
-        machine->title = text_new("%s%s", kind, name);
-        return machine->title ? 0 : -ENOMEM;
+        machine->title = must_have(text_new("%s%s", kind, name));
+        return 0;
 }
 
 int machine_open_description(const char *description, const char *where, Machine *machine,
@@ -85,9 +86,7 @@ int machine_open(const Args *args, Machine *ret, Error *error) {
         ret->source.sysroot = &ret->sysroot;
         if (path)
                 return set_title(ret, "the dump ", path);
-        r = status_file_read(args->runtime_dir, &ret->status);
-        if (r == -ENOMEM)
-                return r;
+        r = must(status_file_read(args->runtime_dir, &ret->status));
         ret->daemon_runs = r >= 0 && daemon_process_find(args->runtime_dir, &ret->status) > 0;
         return set_title(ret, "this host", "");
 }

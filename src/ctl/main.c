@@ -29,9 +29,7 @@ int main(int argc, char *argv[]) {
                 return r == -EINVAL ? COMMAND_EXIT_USAGE : r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         r = commands[args.command](&args, &error);
         output_error(&error);
-        if (r == -ENOMEM)
-                output_line(stderr, "tidbnumactl: not enough memory");
-        if (r == -EACCES || r == -EPERM)
+        if (must(r) == -EACCES || r == -EPERM)
                 return COMMAND_EXIT_NOT_ALLOWED;
         return r < 0 ? EXIT_FAILURE : r;
 }

@@ -128,20 +128,16 @@ int output_text(const Text *text) {
         _cleanup_text_ Text fitting = { 0 };
 
         output_fit(text, output_width(), output_colors(), output_utf8(), &fitting);
-        if (fitting.error < 0)
-                return fitting.error;
-        return stdout_write(text_string(&fitting), fitting.length);
+        return stdout_write(must_text(&fitting), fitting.length);
 }
 
 void output_lines(FILE *stream, const Text *text) {
         _cleanup_text_ Text fitting = { 0 };
 
         output_fit(text, width_of(fileno(stream)), false, output_utf8(), &fitting);
-        if (fitting.error < 0 || !fitting.data)
-                return;
         (void)fflush(stdout); /* keeps the order of standard output and standard error, also in a
                                * pipe */
-        (void)fputs(fitting.data, stream);
+        (void)fputs(must_text(&fitting), stream);
 }
 
 void output_line(FILE *stream, const char *format, ...) {
@@ -151,20 +147,37 @@ void output_line(FILE *stream, const char *format, ...) {
         va_start(args, format);
         text_appendv(&message, format, args);
         va_end(args);
-        text_append_printable(&line, text_string(&message));
+        text_append_printable(&line, must_text(&message));
         text_append(&line, "\n");
-        if (message.error >= 0 && line.error >= 0)
-                output_lines(stream, &line);
+        output_lines(stream, &line);
 }
 
 void output_error(Error *error) {
-        if (error->sentence && error->code != -ENOMEM)
+        must(error->code);
+        if (error->sentence)
                 output_line(stderr, "tidbnumactl: %s", error->sentence);
         error_done(error);
 }
 
 int output_json(const Text *text) {
-        return text->error < 0 ? text->error : stdout_write(text->data, text->length);
+        return stdout_write(must_text(text), text->length);
+}
+
+int must(int r) {
+        if (r != -ENOMEM)
+                return r;
+        (void)fputs("tidbnumactl: not enough memory\n", stderr);
+        exit(EXIT_FAILURE);
+}
+
+void *must_have(void *memory) {
+        must(memory ? 0 : -ENOMEM);
+        return memory;
+}
+
+const char *must_text(const Text *text) {
+        must(text->error);
+        return text_string(text);
 }
 
 const char *output_may_read(void) {

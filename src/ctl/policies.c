@@ -23,14 +23,12 @@ void policies_done(Policies *policies) {
 }
 
 int policies_read_file(const char *path, SourceFileList *list, Diagnostics *errors) {
-        _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
+        _cleanup_free_ char *text = must_have(malloc(SOURCE_FILE_MAX_BYTES + 1));
         const bool is_stdin = strcmp(path, "-") == 0;
         _cleanup_close_ int fd = -EBADF;
         struct stat st;
         ssize_t n;
 
-        if (!text)
-                return -ENOMEM;
         /* O_NONBLOCK: a FIFO must not block the command. */
         fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                       : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -40,8 +38,6 @@ int policies_read_file(const char *path, SourceFileList *list, Diagnostics *erro
                 n = S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
         else /* one byte more than the limit, to detect a larger file */
                 n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
-        if (n == -ENOMEM)
-                return -ENOMEM;
         if (n > (ssize_t)SOURCE_FILE_MAX_BYTES)
                 diagnostics_addf(errors,
                                  "%s: larger than %zu bytes, expected at most that; split it into "
@@ -56,7 +52,7 @@ int policies_read_file(const char *path, SourceFileList *list, Diagnostics *erro
                 diagnostics_addf(errors, "%s: cannot be read: %s, expected a file of YAML", path,
                                  strerror((int)-n));
         else
-                return source_file_list_add(list, path, text, (size_t)n);
+                return must(source_file_list_add(list, path, text, (size_t)n));
         return -EINVAL;
 }
 
@@ -67,15 +63,16 @@ static int user_look_up(const char *user, uid_t *ret, _unused_ void *userdata) {
 /* `cards`: those that a policy may name; NULL: any. */
 static int parse_sources(const Machine *machine, const DeviceList *cards, int read_result,
                          Policies *p) {
-        int r = policy_set_parse(&p->files, &machine->topology, cards, &p->set, &p->errors,
-                                 &p->warnings);
+        int r = must(policy_set_parse(&p->files, &machine->topology, cards, &p->set, &p->errors,
+                                      &p->warnings));
 
         if (r < 0)
                 return r;
         if (machine->runs) /* a description of a machine has no users */
                 policy_users_look_up(&p->set, &p->files, &machine->sysroot, user_look_up, NULL,
                                      &p->warnings);
-        return p->errors.error < 0 || p->warnings.error < 0 ? -ENOMEM : read_result;
+        must(p->warnings.error);
+        return read_result;
 }
 
 /* From the folders, if there are any, else from the files. */
@@ -87,16 +84,12 @@ static int load_sources(const char *const *dirs, size_t n_dirs, bool named,
         *ret = (Policies){ 0 };
         policy_set_init(&ret->set);
         if (n_dirs > 0)
-                worst = policy_dir_read(dirs, n_dirs, named, &ret->files, &ret->errors,
-                                        &ret->warnings);
-        if (worst == -ENOMEM)
-                return worst;
+                worst = must(policy_dir_read(dirs, n_dirs, named, &ret->files, &ret->errors,
+                                             &ret->warnings));
         /* Reads every file even after errors, so that all errors are reported at once. */
         for (size_t i = 0; i < n_paths && n_dirs == 0; i++) {
                 int r = policies_read_file(paths[i], &ret->files, &ret->errors);
 
-                if (r == -ENOMEM)
-                        return r;
                 worst = r < 0 ? r : worst;
         }
         return parse_sources(machine, machine->runs ? &machine->devices : NULL, worst, ret);
@@ -119,9 +112,7 @@ int policies_load_in_force(const Args *args, const Machine *machine, Policies *r
             !args->policy_is_set)
                 fd = open(args->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0)
-                r = policy_kept_read(fd, &ret->files);
-        if (r == -ENOMEM)
-                return r;
+                r = must(policy_kept_read(fd, &ret->files));
         /* A card may have gone since: that ends no policy. */
         return r > 0 ? parse_sources(machine, NULL, 0, ret) : policies_load(args, machine, ret);
 }
@@ -151,11 +142,7 @@ int policies_load_defaults(const Machine *machine, const bool *wanted, Policies 
                 text_appendf(&text, "}\n    place: %s\n    memory: %s\n", info->place,
                              info->memory);
         }
-        r = text.error < 0
-                    ? text.error
-                    : source_file_list_add(&ret->files, "(defaults)", text.data, text.length);
-        if (r < 0)
-                return r;
+        must(source_file_list_add(&ret->files, "(defaults)", must_text(&text), text.length));
         r = parse_sources(machine, NULL, 0, ret);
         diagnostics_done(
                 &ret->warnings); /* warnings about defaults that the operator did not write */
@@ -175,18 +162,15 @@ void policies_append(const Diagnostics *diagnostics, const char *prefix, Text *t
         }
 }
 
-int policies_print(const Diagnostics *diagnostics) {
+void policies_print(const Diagnostics *diagnostics) {
         _cleanup_text_ Text text = { 0 };
 
         policies_append(diagnostics, "", &text);
-        if (text.error == 0)
-                output_lines(stderr, &text);
-        return text.error;
+        output_lines(stderr, &text);
 }
 
 int policies_refuse(const Policies *policies, const char *machine, Error *error) {
-        if (policies_print(&policies->errors) < 0)
-                return -ENOMEM;
+        policies_print(&policies->errors);
         return error_set(error, -EINVAL, "the policies are refused%s%s",
                          machine ? " for the machine " : "", machine ? machine : "");
 }

@@ -45,8 +45,7 @@ void situation_note(Situation *s, const char *format, ...) {
         va_start(args, format);
         text_appendv(&note, format, args);
         va_end(args);
-        if (note.error < 0 || word_list_add(&s->report.notes, note.data) < 0)
-                s->error = -ENOMEM;
+        must(word_list_add(&s->report.notes, must_text(&note)));
 }
 
 /* --- policies and instances --- */
@@ -146,24 +145,18 @@ static PlacementInstance observe_instance(const Situation *s, HostInstance *o,
         return input;
 }
 
-static int read_free_memory(Situation *s) {
+static void read_free_memory(Situation *s) {
+        const Sysroot *sysroot = &s->machine->sysroot;
         const Topology *topology = &s->machine->topology;
         _cleanup_free_ uint64_t *watermarks = NULL;
         _cleanup_free_ NodeUse *uses = NULL;
-        int r = huge_pools_load(&s->machine->sysroot, topology, &s->pools);
 
-        if (r < 0)
-                return r;
-        r = node_watermarks_load(&s->machine->sysroot, topology, &watermarks);
-        if (r >= 0)
-                r = node_use_load(&s->machine->sysroot, topology, watermarks, &uses);
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
-        s->free_bytes = calloc(topology->n_nodes + 1, sizeof(*s->free_bytes));
-        if (!s->free_bytes)
-                return -ENOMEM;
+        must(huge_pools_load(sysroot, topology, &s->pools));
+        must(node_watermarks_load(sysroot, topology, &watermarks));
+        if (must(node_use_load(sysroot, topology, watermarks, &uses)) < 0)
+                return;
+        s->free_bytes = must_have(calloc(topology->n_nodes + 1, sizeof(*s->free_bytes)));
         placement_fill_free(topology, uses, s->inputs, s->instances.n_instances, s->free_bytes);
-        return 0;
 }
 
 /* What is in force for the planner: what the instance is bound to. With the daemon's plan, its
@@ -211,17 +204,14 @@ static void take_daemons(const InstanceInfo *published, const NodeSet *reserved,
         c->reserved = id_set_and(&published->nodes, reserved);
 }
 
-int situation_plan(Situation *s) {
+void situation_plan(Situation *s) {
         const size_t n = s->instances.n_instances;
         _cleanup_text_ Text disks = { 0 };
         PlacementInput input;
         NodeSet reserved;
-        int r = 0;
 
-        s->inputs = calloc(n + 1, sizeof(*s->inputs));
-        s->report.instances = calloc(n + 1, sizeof(*s->report.instances));
-        if (!s->inputs || !s->report.instances)
-                return -ENOMEM;
+        s->inputs = must_have(calloc(n + 1, sizeof(*s->inputs)));
+        s->report.instances = must_have(calloc(n + 1, sizeof(*s->report.instances)));
         for (size_t i = 0; i < n; i++) {
                 HostInstance *o = &s->instances.instances[i];
 
@@ -231,10 +221,7 @@ int situation_plan(Situation *s) {
                                      o->storage);
         }
         if (s->machine->runs && !s->whole_memory)
-                r = read_free_memory(s);
-        if (r < 0)
-                return r;
-
+                read_free_memory(s);
         input = placement_input_of(&s->machine->topology, &s->policies->set.host,
                                    &s->machine->devices);
         reserved = placement_reserved(&input);
@@ -245,9 +232,7 @@ int situation_plan(Situation *s) {
         input.instances = s->inputs;
         input.n_instances = n;
         input.explain = true;
-        r = placement_plan_build(&input, &s->plan);
-        if (r < 0)
-                return r;
+        must(placement_plan_build(&input, &s->plan));
         for (size_t i = 0; i < n; i++) {
                 const InstanceInfo *daemons = daemons_of(s, &s->inputs[i]);
                 const HostInstance *o = &s->instances.instances[i];
@@ -289,13 +274,13 @@ int situation_plan(Situation *s) {
                         s,
                         "imagined instances near storage get the machine's disks in turn:%s; "
                         "COUNT:POLICY@DISK chooses one",
-                        disks.data);
-        return disks.error < 0 ? disks.error : s->error;
+                        must_text(&disks));
 }
 
 int situation_plan_irqs(Situation *s) {
         const PolicySet *set = &s->policies->set;
-        _cleanup_free_ IrqOwner *owners = calloc(s->report.n_instances + 1, sizeof(*owners));
+        _cleanup_free_ IrqOwner *owners =
+                must_have(calloc(s->report.n_instances + 1, sizeof(*owners)));
         IrqPlanInput input = { .topology = &s->machine->topology,
                                .host = &s->irqs,
                                .policies = set->irqs,
@@ -305,8 +290,6 @@ int situation_plan_irqs(Situation *s) {
                                .owners = owners };
         int r;
 
-        if (!owners)
-                return -ENOMEM;
         if (set->n_irqs == 0 || !s->machine->runs)
                 return 0;
         /* An instance owns the CPUs of its planned place, not those on which it runs now. */
@@ -392,13 +375,11 @@ static void note_instances(Situation *s) {
                                 text_appendf(&unknown, "%s%s", unknown.length > 0 ? ", " : "",
                                              o->name);
                 }
-        if (unknown.error < 0)
-                s->error = unknown.error;
-        else if (unknown.length > 0)
+        if (unknown.length > 0)
                 situation_note(s,
                                "the disks of %s cannot be looked up, which needs root: the plan of "
                                "root may be another one",
-                               unknown.data);
+                               must_text(&unknown));
         if (status && !status_file_is_fresh(status, now))
                 situation_note(s,
                                "the daemon has published nothing for %.0f s; tidbnumactl status "
@@ -410,7 +391,7 @@ static void note_instances(Situation *s) {
                 situation_note(s, "%zu process%s could not be read%s%s%s%s", denied,
                                denied == 1 ? "" : "es", geteuid() == 0 ? "" : ", which needs root",
                                reported > 0 ? "; the daemon's report was used for " : "",
-                               text_string(&of),
+                               must_text(&of),
                                reported == 0 ? ""
                                : denied == 1 ? "it"
                                              : "them");
@@ -431,13 +412,11 @@ static void note_instances(Situation *s) {
                     host_instances_count(&s->instances, &set->policies[i]) == 0)
                         text_appendf(&idle, "%s%s", n_idle++ > 0 ? ", " : "",
                                      set->policies[i].name);
-        if (idle.error < 0)
-                s->error = idle.error;
-        else if (n_idle > 0)
+        if (n_idle > 0)
                 situation_note(s,
                                "no running process matches the polic%s %s; tidbnumactl explain "
                                "PID shows why",
-                               n_idle == 1 ? "y" : "ies", idle.data);
+                               n_idle == 1 ? "y" : "ies", must_text(&idle));
 }
 
 int situation_load(Situation *s, Error *error) {
@@ -455,24 +434,21 @@ int situation_load(Situation *s, Error *error) {
         set = &s->policies->set;
         if (r >= 0 && s->runs) {
                 r = instances_find(&s->machine->sysroot, set, status, &s->instances);
-                if (r >= 0)
-                        r = instances_limit(set, status, &s->instances, &s->ignored);
-                if (r >= 0)
-                        r = host_instances_describe(&s->machine->sysroot, topology, &s->instances);
-                if (r >= 0 && status)
-                        r = instances_take_storage(status, &s->instances);
                 if (r < 0)
                         return error_prefix(error, r, "the processes cannot be read: ");
+                instances_limit(set, status, &s->instances, &s->ignored);
+                must(host_instances_describe(&s->machine->sysroot, topology, &s->instances));
+                if (status)
+                        instances_take_storage(status, &s->instances);
         } else if (r >= 0 && imagines) {
                 r = imagine_instances(&s->machine->imagined, set, &s->machine->devices,
                                       &s->instances, error);
                 if (r < 0)
                         return error_prefix(error, r, "--instances: ");
         }
-        if (r >= 0)
-                r = situation_plan(s);
         if (r < 0)
                 return r;
+        situation_plan(s);
 
         for (size_t i = 0; i < s->plan.n_choices; i++)
                 id_set_union(&used, &s->plan.choices[i].placement.nodes);
@@ -483,10 +459,8 @@ int situation_load(Situation *s, Error *error) {
                         topology_append_note(topology, i, &note);
                 else
                         topology_append_unused(topology, &used, &note);
-                if (note.error < 0)
-                        s->error = note.error;
-                else if (note.length > 0)
-                        situation_note(s, "%s", note.data);
+                if (note.length > 0)
+                        situation_note(s, "%s", must_text(&note));
         }
         /* The source of the policies, if they were not written by the operator. */
         s->first_note_of_source = s->report.notes.n_words;
@@ -519,7 +493,7 @@ int situation_load(Situation *s, Error *error) {
                                   "host.reserve.devices or host.reserve.nodes");
         s->first_note_of_instances = s->report.notes.n_words;
         note_instances(s);
-        return s->error;
+        return 0;
 }
 
 /* --- questions --- */
@@ -568,14 +542,12 @@ void situation_append_now(const Situation *s, const PlanReportInstance *row, Tex
         }
 }
 
-int situation_compare(const Situation *before, const Situation *after, PlanChange **ret,
-                      size_t *ret_n) {
+PlanChange *situation_compare(const Situation *before, const Situation *after, size_t *ret_n) {
         const size_t n_before = before ? before->report.n_instances : 0;
-        PlanChange *changes = calloc(n_before + after->report.n_instances + 1, sizeof(*changes));
+        PlanChange *changes =
+                must_have(calloc(n_before + after->report.n_instances + 1, sizeof(*changes)));
         size_t n = 0;
 
-        if (!changes)
-                return -ENOMEM;
         for (size_t i = 0; i < after->report.n_instances; i++) {
                 const PlanReportInstance *row = &after->report.instances[i];
                 PlanChange change = { .name = row->in->name,
@@ -599,17 +571,14 @@ int situation_compare(const Situation *before, const Situation *after, PlanChang
                                                      .before = row,
                                                      .from = row->choice->placement.nodes };
         }
-        *ret = changes;
         *ret_n = n;
-        return 0;
+        return changes;
 }
 
-int situation_load_servers(Situation *s) {
+void situation_load_servers(Situation *s) {
         const size_t n = s->report.n_instances;
 
-        s->servers = calloc(n + 1, sizeof(*s->servers));
-        if (!s->servers)
-                return -ENOMEM;
+        s->servers = must_have(calloc(n + 1, sizeof(*s->servers)));
         for (size_t i = 0; i < n; i++) {
                 HostInstance *o = &s->instances.instances[i];
                 const PlanReportInstance *row = &s->report.instances[i];
@@ -620,7 +589,6 @@ int situation_load_servers(Situation *s) {
                                            s->plan.n_choices, i);
                 ServerInstance *server = &s->servers[i];
                 uint64_t limit_bytes;
-                int r;
 
                 /* The limit of its control group by which the instance has taken its sizes, and of
                  * one that does not run, that which its policy sets. 0: none. */
@@ -645,9 +613,7 @@ int situation_load_servers(Situation *s) {
                 };
                 if (!s->runs)
                         continue;
-                r = ask_server(&s->machine->sysroot, o, s->args->ask, server);
-                if (r < 0)
-                        return r;
+                ask_server(&s->machine->sysroot, o, s->args->ask, server);
                 server->by_hand = by_hand_find(&(ByHandInput){
                         .topology = &s->machine->topology,
                         .thread_cpus = &o->thread_cpus,
@@ -664,5 +630,4 @@ int situation_load_servers(Situation *s) {
                 server->pid = row->pid;
                 server->bound_after_start = published && published->bound_after_start;
         }
-        return 0;
 }

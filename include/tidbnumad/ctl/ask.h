@@ -27,5 +27,5 @@ const char *ask_address_find(const Sysroot *sysroot, const HostInstance *o, uint
 /* How a running server counts its CPUs, and with `ask` its version and settings, in its own words:
  * TiDB, TiKV and PD are asked, at ask_address_find(), for at most two seconds a question and no
  * more after one that they do not answer. Prints a note when there is no answer. Fills
- * `gomaxprocs`, `go` and `said`, which the caller owns, also on failure. 0 or -ENOMEM. */
-int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerInstance *server);
+ * `gomaxprocs`, `go` and `said`, which the caller owns. */
+void ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerInstance *server);

@@ -13,19 +13,18 @@
 
 /* Finds all processes that match a policy; to be followed by host_instances_describe(). `status`
  * (may be NULL) is what a running daemon published: it has the names, and the policy, program and
- * data directory of processes that this user may not read. 0, -ENOMEM, or another negative errno:
- * /proc cannot be read. */
+ * data directory of processes that this user may not read. Negative errno: /proc cannot be read. */
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snapshot *status,
                    HostInstances *ret);
 
 /* For instances whose disks this user cannot look up, those that the daemon published. To be called
- * once they are described. 0 or -ENOMEM. */
-int instances_take_storage(const Snapshot *status, HostInstances *list);
+ * once they are described. */
+void instances_take_storage(const Snapshot *status, HostInstances *list);
 
 /* Moves instances beyond max_instances of their policy and user to `ret_ignored`, as the daemon
- * does: instances that it published come first, then the others in their order. 0 or -ENOMEM. */
-int instances_limit(const PolicySet *policies, const Snapshot *status, HostInstances *list,
-                    HostInstances *ret_ignored);
+ * does: instances that it published come first, then the others in their order. */
+void instances_limit(const PolicySet *policies, const Snapshot *status, HostInstances *list,
+                     HostInstances *ret_ignored);
 
 /* GOMAXPROCS in the environment of its start; 0: none, or it may not be read. */
 uint32_t instances_gomaxprocs(const HostInstance *o);
@@ -52,13 +51,13 @@ void imagine_list_done(ImagineList *list);
 #define _cleanup_imagine_list_ _cleanup_(imagine_list_done)
 
 /* Parses "COUNT:POLICY[@DISK][:SIZE],…", with blanks allowed around each comma; "POLICY" alone is
- * one. -EINVAL: invalid; -ENOMEM. */
+ * one. -EINVAL: invalid. */
 int imagine_parse(const char *text, ImagineList *ret, Error *error);
 
-/* Its disk (NULL: none) and the node of that. 0 or -ENOMEM. */
-int host_instance_set_disk(HostInstance *imagined, const Device *disk);
+/* Its disk (NULL: none) and the node of that. */
+void host_instance_set_disk(HostInstance *imagined, const Device *disk);
 
 /* Instances of a policy with `near: storage` get the machine's disks in turn: the NVMe disks where
- * it has any, else all. -EINVAL: no such policy or disk; -ENOMEM. */
+ * it has any, else all. -EINVAL: no such policy or disk. */
 int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
                       HostInstances *ret, Error *error);

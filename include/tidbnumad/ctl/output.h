@@ -33,8 +33,15 @@ void output_lines(FILE *stream, const Text *text);
 /* Prints one line; control characters in names are escaped, see base/text.h. */
 void output_line(FILE *stream, const char *format, ...) _printf_(2, 3);
 
-/* Prints its sentence, if it has one and there is memory, and empties it. */
+/* Prints its sentence, if it has one, and empties it. */
 void output_error(Error *error);
+
+/* Without memory a command says so and ends: what it holds is its own alone. Else they return what
+ * they are given: any result but -ENOMEM, any block, the text. Not for `top`, while it has the
+ * terminal. */
+int must(int r);
+void *must_have(void *memory);
+const char *must_text(const Text *text);
 
 /* What helps this user, who may not read a process. */
 const char *output_may_read(void);

@@ -19,14 +19,14 @@ void policies_done(Policies *policies);
 #define _cleanup_policies_ _cleanup_(policies_done)
 
 /* Reads the files that the daemon would read, or the files of the command line instead. 0; -EINVAL:
- * invalid, and `errors` has the reason; -ENOMEM. `ret` must be freed in each case. */
+ * invalid, and `errors` has the reason. `ret` must be freed in each case. */
 int policies_load(const Args *args, const Machine *machine, Policies *ret);
 
 /* What the daemon that runs has in force, as it keeps that for root, also while the files are
  * edited or have errors. As policies_load() where none are kept, or others are named. */
 int policies_load_in_force(const Args *args, const Machine *machine, Policies *ret);
 
-/* Adds a file, or standard input for "-". -EINVAL, with the reason in `errors`; -ENOMEM. */
+/* Adds a file, or standard input for "-". -EINVAL, with the reason in `errors`. */
 int policies_read_file(const char *path, SourceFileList *list, Diagnostics *errors);
 
 /* The same for one path: a file of any owner, or a folder. */
@@ -40,9 +40,9 @@ int policies_load_defaults(const Machine *machine, const bool *wanted, Policies 
 bool policies_are_built_in(const Policies *policies);
 
 /* Prints the `errors` of refused policies; `machine`: for which of several, else NULL. Returns
- * -EINVAL or -ENOMEM. */
+ * -EINVAL. */
 int policies_refuse(const Policies *policies, const char *machine, Error *error);
 
 /* Each message with the line that it is about: appended, or printed on standard error. */
 void policies_append(const Diagnostics *diagnostics, const char *prefix, Text *text);
-int policies_print(const Diagnostics *diagnostics);
+void policies_print(const Diagnostics *diagnostics);

@@ -34,7 +34,6 @@ typedef struct Situation {
         uint64_t *free_bytes; /* NULL: not known */
         HugePools pools;      /* of reserved huge pages */
         PlanReport report;    /* refers to the fields above; its instances and notes are owned */
-        int error;            /* 0, or -ENOMEM: a note is missing */
         /* The notes are, in this order, of the machine, of where the policies come from, of the
          * policies, and of the instances. */
         size_t first_note_of_source, note_of_silent, first_note_of_policies,
@@ -54,13 +53,13 @@ void situation_done(Situation *s);
 int situation_load(Situation *s, Error *error);
 
 /* The last part of it, for policies and instances that are there: what allows each instance is read
- * again, now that it is known by what it is bound. 0 or -ENOMEM. */
-int situation_plan(Situation *s);
+ * again, now that it is known by what it is bound. */
+void situation_plan(Situation *s);
 
-/* The plan of interrupts beside it. 0 or -ENOMEM. */
+/* The plan of interrupts beside it. Errors as of irq_host_load(). */
 int situation_plan_irqs(Situation *s);
 
-/* Adds a sentence on how the plan was made. A failure shows in s->error. */
+/* Adds a sentence on how the plan was made. */
 void situation_note(Situation *s, const char *format, ...) _printf_(2, 3);
 
 /* Is there an instance that should be placed by its policy, but has no place? */
@@ -74,10 +73,9 @@ void situation_append_now(const Situation *s, const PlanReportInstance *row, Tex
 
 /* Finds the instances whose place differs between two plans; without `before`, between what is in
  * force and the plan. By name, in the order of `after` and then of `before`. The caller frees the
- * array, which borrows from both. 0 or -ENOMEM. */
-int situation_compare(const Situation *before, const Situation *after, PlanChange **ret,
-                      size_t *ret_n);
+ * array, which borrows from both. */
+PlanChange *situation_compare(const Situation *before, const Situation *after, size_t *ret_n);
 
 /* What check and advise judge, in `servers`; with --ask those that run are asked, which prints a
- * note for each that does not answer. 0 or -ENOMEM. */
-int situation_load_servers(Situation *s);
+ * note for each that does not answer. */
+void situation_load_servers(Situation *s);

@@ -289,7 +289,7 @@ WORLD_TEST(beyond_max_instances) {
                 fake_process(&w->tree, pid, 1, "/opt/tidb-server", "/user.slice", "0-7");
         assert_int_equal(instances_find(&w->tree.sysroot, &w->set, &status, &w->list), 0);
         assert_int_equal(w->list.n_instances, 4);
-        assert_int_equal(instances_limit(&w->set, &status, &w->list, &ignored), 0);
+        instances_limit(&w->set, &status, &w->list, &ignored);
         assert_int_equal(w->list.n_instances, 2);
         assert_non_null(host_instances_find_pid(&w->list, 10));
         assert_non_null(host_instances_find_pid(&w->list, 12));
@@ -326,11 +326,11 @@ WORLD_TEST(published_disks) {
         w->set.n_policies = 1;
         service(w, 10, "/opt/tidb-server", "x.service", "0-7");
         assert_int_equal(instances_find(&w->tree.sysroot, &w->set, &status, &w->list), 0);
-        assert_int_equal(instances_take_storage(&status, &w->list), 0);
+        instances_take_storage(&status, &w->list);
         assert_string_equal(w->list.instances[0].storage, "/data: nvme0n1");
         assert_true(id_set_has(&w->list.instances[0].storage_nodes, 3));
         published.storage = S("another");
-        assert_int_equal(instances_take_storage(&status, &w->list), 0);
+        instances_take_storage(&status, &w->list);
         assert_string_equal(w->list.instances[0].storage, "/data: nvme0n1");
 }
 
