@@ -18,45 +18,30 @@ enum { PASSES_MAX = 10 };
 
 /* --- setting --- */
 
-typedef struct SetPass {
-        Backend *backend;
-        const ProcHandle *process;
-        const CpuSet *cpus;
-        bool exactly;
-        size_t n_changed;
-        int error; /* of the first thread that could not be set */
-} SetPass;
-
-static int set_thread(pid_t tid, void *userdata) {
-        SetPass *pass = userdata;
-        int r = affinity_set_thread(pass->backend->sysroot, pass->process, tid, pass->cpus,
-                                    pass->exactly, &pass->backend->n_pid_reuses);
-
-        pass->n_changed += r > 0;
-        if (r > 0 && --pass->backend->threads_left == 0)
-                return -EINPROGRESS;
-        if (r < 0 && r != -ESRCH && pass->error == 0)
-                pass->error = r;
-        return 0;
-}
-
 /* A thread that was made by one which had not been set yet has the old CPUs: repeat until all
  * are found as they should be. From then on new ones inherit the right ones. */
 int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuSet *cpus,
                          bool exactly) {
-        SetPass pass = { .backend = backend, .process = process, .cpus = cpus, .exactly = exactly };
+        size_t n_changed = 1;
 
-        for (unsigned i = 0; i < PASSES_MAX; i++) {
-                int r;
+        for (unsigned i = 0; n_changed > 0 && i < PASSES_MAX; i++) {
+                _cleanup_numbers_ Numbers threads;
+                int r, error = 0; /* of the first thread that could not be set */
+                pid_t tid;
 
-                pass.n_changed = 0;
-                r = proc_foreach_thread(process, set_thread, &pass);
-                if (r < 0)
-                        return r;
-                if (pass.error < 0)
-                        return pass.error;
-                if (pass.n_changed == 0)
-                        break;
+                n_changed = 0;
+                proc_threads(process, &threads);
+                while ((r = numbers_next(&threads, &tid)) > 0) {
+                        r = affinity_set_thread(backend->sysroot, process, tid, cpus, exactly,
+                                                &backend->n_pid_reuses);
+                        n_changed += r > 0;
+                        if (r > 0 && --backend->threads_left == 0)
+                                return -EINPROGRESS;
+                        if (r < 0 && r != -ESRCH && error == 0)
+                                error = r;
+                }
+                if (r < 0 || error < 0)
+                        return r < 0 ? r : error;
         }
         return 0;
 }
@@ -125,32 +110,6 @@ typedef struct Seen {
         uint32_t mask;
 } Seen;
 
-typedef struct ThreadWalk {
-        UndoProcess *process;
-        const StartCpus *start; /* NULL: none */
-        CpuSet cpuset;          /* empty: not known, every mask counts as chosen */
-        Seen *seen;
-        size_t n_seen, allocated;
-} ThreadWalk;
-
-static int see_thread(pid_t tid, void *userdata) {
-        ThreadWalk *walk = userdata;
-        uint32_t index = UNDO_FOLLOWS;
-        CpuSet mask;
-
-        if (affinity_read_thread(tid, &mask) < 0)
-                return 0; /* it has ended */
-        /* What it was given at its start is ours: before that it had what its first thread had. */
-        if (walk->start && id_set_equal(&mask, &walk->start->given))
-                mask = id_set_is_empty(&walk->start->before) ? walk->cpuset : walk->start->before;
-        if (ARRAY_RESERVE(walk->seen, walk->allocated, walk->n_seen + 1) < 0 ||
-            (!id_set_equal(&mask, &walk->cpuset) &&
-             undo_process_find_mask(walk->process, &mask, &index) < 0))
-                return -ENOMEM;
-        walk->seen[walk->n_seen++] = (Seen){ .tid = tid, .mask = index };
-        return 0;
-}
-
 static int compare_seen(const void *a, const void *b) {
         const pid_t x = ((const Seen *)a)->tid, y = ((const Seen *)b)->tid;
 
@@ -158,23 +117,39 @@ static int compare_seen(const void *a, const void *b) {
 }
 
 static int note_threads(Backend *backend, const Member *member, UndoProcess *entry) {
-        const ProcHandle *handle = member->handle;
-        ThreadWalk walk = { .process = entry, .start = member->start };
+        const StartCpus *start = member->start;
+        _cleanup_free_ Seen *seen = NULL;
+        size_t n_seen = 0, allocated = 0;
+        _cleanup_numbers_ Numbers threads;
+        CpuSet cpuset, mask; /* empty: not known, every mask counts as chosen */
+        pid_t tid;
         int r;
 
-        if (cpuset_cpus_read(backend, handle, member->process.cgroup, &walk.cpuset) < 0)
-                walk.cpuset = (CpuSet){ 0 };
-        r = proc_foreach_thread(handle, see_thread, &walk);
-        entry->noted_ticks = clock_boottime_ticks();
-        if (r >= 0 && walk.n_seen > 0)
-                qsort(walk.seen, walk.n_seen, sizeof(*walk.seen), compare_seen);
-        for (size_t i = 0; r >= 0 && i < walk.n_seen; i++) {
-                const Seen *s = &walk.seen[i];
+        if (cpuset_cpus_read(backend, member->handle, member->process.cgroup, &cpuset) < 0)
+                cpuset = (CpuSet){ 0 };
+        proc_threads(member->handle, &threads);
+        while ((r = numbers_next(&threads, &tid)) > 0) {
+                uint32_t index = UNDO_FOLLOWS;
 
-                r = undo_process_add_thread(
-                        entry, s->tid, s->mask == UNDO_FOLLOWS ? NULL : &entry->masks[s->mask]);
+                if (affinity_read_thread(tid, &mask) < 0)
+                        continue; /* it has ended */
+                /* What it was given at its start is ours: before that it had what its first thread
+                 * had. */
+                if (start && id_set_equal(&mask, &start->given))
+                        mask = id_set_is_empty(&start->before) ? cpuset : start->before;
+                if (ARRAY_RESERVE(seen, allocated, n_seen + 1) < 0 ||
+                    (!id_set_equal(&mask, &cpuset) &&
+                     undo_process_find_mask(entry, &mask, &index) < 0))
+                        return -ENOMEM;
+                seen[n_seen++] = (Seen){ .tid = tid, .mask = index };
         }
-        free(walk.seen);
+        entry->noted_ticks = clock_boottime_ticks();
+        if (r >= 0 && n_seen > 0)
+                qsort(seen, n_seen, sizeof(*seen), compare_seen);
+        for (size_t i = 0; r >= 0 && i < n_seen; i++)
+                r = undo_process_add_thread(
+                        entry, seen[i].tid,
+                        seen[i].mask == UNDO_FOLLOWS ? NULL : &entry->masks[seen[i].mask]);
         return r;
 }
 
@@ -261,8 +236,6 @@ typedef struct RestorePass {
         const ProcHandle *handle;
         CpuSet all;    /* all CPUs that the cpuset allows */
         CpuSet cpuset; /* which is this, now; empty: not known */
-        size_t n_changed, n_missed;
-        int error;
 } RestorePass;
 
 /* What a thread has chosen itself since is not ours to take away. */
@@ -287,17 +260,8 @@ static int restore_set(RestorePass *pass, pid_t tid, const CpuSet *mask) {
                                    &pass->backend->n_pid_reuses);
 }
 
-/* In most cases it has ended, and the next pass does not find it. A binding is not left behind on
- * the strength of one answer. */
-static int restore_missed(RestorePass *pass, int error) {
-        pass->n_missed++;
-        if (error != -ESRCH && pass->error == 0)
-                pass->error = error;
-        return 0;
-}
-
-static int restore_thread(pid_t tid, void *userdata) {
-        RestorePass *pass = userdata;
+/* 1: it was changed. */
+static int restore_thread(RestorePass *pass, pid_t tid) {
         const CpuSet *before;
         ProcStat stat;
         CpuSet now;
@@ -305,7 +269,7 @@ static int restore_thread(pid_t tid, void *userdata) {
 
         r = affinity_read_thread(tid, &now);
         if (r < 0)
-                return restore_missed(pass, r);
+                return r;
         if (!is_our_doing(pass, &now))
                 return 0;
         /* Has it what it had? By its number alone: a pass of the loop restores only some threads of
@@ -316,17 +280,14 @@ static int restore_thread(pid_t tid, void *userdata) {
                 return 0;
         r = proc_stat_read(pass->handle, tid, &stat);
         if (r < 0)
-                return restore_missed(pass, r);
+                return r;
         before = undo_process_mask(pass->entry, tid, stat.start_ticks);
         if (!before && !pass->entry->masks_set)
                 return 0;
         r = restore_set(pass, tid, before ? before : &pass->all);
-        if (r == -EINVAL) /* none of these CPUs is online any more */
-                r = restore_set(pass, tid, &pass->all);
-        pass->n_changed += r > 0;
-        if (r > 0 && --pass->backend->threads_left == 0)
-                return -EINPROGRESS;
-        return r < 0 ? restore_missed(pass, r) : 0;
+        return r == -EINVAL /* none of these CPUs is online any more */
+                       ? restore_set(pass, tid, &pass->all)
+                       : r;
 }
 
 int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoProcess *entry,
@@ -334,18 +295,32 @@ int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoP
         RestorePass pass = {
                 .backend = backend, .record = record, .entry = entry, .handle = handle
         };
+        bool again = true;
         int r = 0;
 
         memset(&pass.all, 0xff, sizeof(pass.all));
         if (cpuset_cpus_read(backend, handle, NULL, &pass.cpuset) < 0)
                 pass.cpuset = (CpuSet){ 0 };
-        for (unsigned i = 0; i < PASSES_MAX; i++) {
-                pass.n_changed = pass.n_missed = 0;
-                r = proc_foreach_thread(handle, restore_thread, &pass);
-                if ((r < 0 && r != -ESRCH) || pass.error < 0)
-                        return r < 0 && r != -ESRCH ? r : pass.error;
-                if (r == 0 && pass.n_changed == 0 && pass.n_missed == 0)
-                        break;
+        for (unsigned i = 0; again && i < PASSES_MAX; i++) {
+                _cleanup_numbers_ Numbers threads;
+                int error = 0;
+                pid_t tid;
+
+                again = false;
+                proc_threads(handle, &threads);
+                while ((r = numbers_next(&threads, &tid)) > 0) {
+                        r = restore_thread(&pass, tid);
+                        if (r > 0 && --backend->threads_left == 0)
+                                return -EINPROGRESS;
+                        /* In most cases it has ended, and the next pass does not find it. A binding
+                         * is not left behind on the strength of one answer. */
+                        if (r < 0 && r != -ESRCH && error == 0)
+                                error = r;
+                        again |= r != 0;
+                }
+                again |= r < 0;
+                if ((r < 0 && r != -ESRCH) || error < 0)
+                        return r < 0 && r != -ESRCH ? r : error;
         }
         return r;
 }
@@ -386,38 +361,28 @@ const BackendOps backend_affinity_ops = {
 
 /* --- at their exec --- */
 
-typedef struct StartPass {
-        const Sysroot *sysroot;
-        const ProcHandle *handle;
-        const CpuSet *from, *to;
-        uint64_t *n_pid_reuses;
-        size_t n_changed;
-} StartPass;
-
-static int start_set_thread(pid_t tid, void *userdata) {
-        StartPass *pass = userdata;
-        CpuSet now;
-
-        if (affinity_read_thread(tid, &now) >= 0 && id_set_equal(&now, pass->from))
-                pass->n_changed += affinity_set_thread(pass->sysroot, pass->handle, tid, pass->to,
-                                                       true, pass->n_pid_reuses) > 0;
-        return 0;
-}
-
 /* Gives the CPUs `to` to those threads of the process that have the CPUs `from`. */
-static void start_set_threads(StartPass *pass) {
-        for (unsigned i = 0; i < PASSES_MAX; i++) {
-                pass->n_changed = 0;
-                if (proc_foreach_thread(pass->handle, start_set_thread, pass) < 0 ||
-                    pass->n_changed == 0)
-                        break;
+static void start_set_threads(const Sysroot *sysroot, const ProcHandle *handle, const CpuSet *from,
+                              const CpuSet *to, uint64_t *n_pid_reuses) {
+        size_t n_changed = 1;
+
+        for (unsigned i = 0; n_changed > 0 && i < PASSES_MAX; i++) {
+                _cleanup_numbers_ Numbers threads;
+                CpuSet now;
+                pid_t tid;
+
+                n_changed = 0;
+                proc_threads(handle, &threads);
+                while (numbers_next(&threads, &tid) > 0)
+                        if (affinity_read_thread(tid, &now) >= 0 && id_set_equal(&now, from))
+                                n_changed += affinity_set_thread(sysroot, handle, tid, to, true,
+                                                                 n_pid_reuses) > 0;
         }
 }
 
 void start_cpus_set(const Sysroot *sysroot, const ProcHandle *handle, const CpuSet *cpus,
                     uint64_t *n_pid_reuses, StartCpus *ret) {
         StartCpus start = { .set = true };
-        StartPass pass = { sysroot, handle, &start.before, &start.given, n_pid_reuses, 0 };
 
         *ret = (StartCpus){ 0 };
         if (affinity_set_first_thread(sysroot, handle, cpus, n_pid_reuses, &start.before,
@@ -425,7 +390,7 @@ void start_cpus_set(const Sysroot *sysroot, const ProcHandle *handle, const CpuS
                 return;
         *ret = start;
         if (proc_count_threads(handle) > 1) /* from now on its only one makes them with its CPUs */
-                start_set_threads(&pass);
+                start_set_threads(sysroot, handle, &start.before, &start.given, n_pid_reuses);
 }
 
 void start_cpus_recall(const UndoStarts *former, const ProcHandle *handle, StartCpus *ret) {
@@ -450,11 +415,10 @@ void start_cpus_recall(const UndoStarts *former, const ProcHandle *handle, Start
 void start_cpus_take_back(const Sysroot *sysroot, const ProcHandle *handle, uint64_t *n_pid_reuses,
                           StartCpus *start) {
         CpuSet before = start->before;
-        StartPass pass = { sysroot, handle, &start->given, &before, n_pid_reuses, 0 };
 
         if (id_set_is_empty(&before))
                 memset(&before, 0xff, sizeof(before)); /* the kernel cuts it down to the cpuset */
         if (start->set)
-                start_set_threads(&pass);
+                start_set_threads(sysroot, handle, &start->given, &before, n_pid_reuses);
         *start = (StartCpus){ 0 };
 }

@@ -376,59 +376,50 @@ int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char
         return r < 0 ? r : proc_cgroup_path_parse(text, controller, ret);
 }
 
+/* --- walks --- */
+
+void numbers_begin(int dir_fd, Numbers *ret) {
+        ret->dir_fd = dir_fd;
+        ret->at = ret->n = 0;
+}
+
+void numbers_end(Numbers *w) {
+        closep(&w->dir_fd);
+}
+
 /* Not by readdir(3): of a process that has just begun, four calls and an allocation are more than
  * what they are for. */
-static int foreach_entry(int fd, ProcPidCallback callback, void *userdata) {
-        _cleanup_close_ int dir_fd = fd;
-        _Alignas(struct dirent64) char entries[8192];
-        int r = 0;
-
+int numbers_next(Numbers *w, pid_t *ret) {
         for (;;) {
-                /* glibc has a function for it since 2.30. */
-                ssize_t n = syscall(SYS_getdents64, dir_fd, entries, sizeof(entries));
+                const struct dirent64 *entry = (const struct dirent64 *)(w->entries + w->at);
+                uint64_t id;
+                ssize_t n;
 
+                if (w->at < w->n) {
+                        w->at += entry->d_reclen;
+                        w->inode = entry->d_ino;
+                        if (parse_u64(entry->d_name, &id) < 0 || id > INT_MAX)
+                                continue;
+                        *ret = (pid_t)id;
+                        return 1;
+                }
+                if (w->dir_fd < 0)
+                        return proc_error(w->dir_fd);
+                /* glibc has a function for it since 2.30. */
+                n = syscall(SYS_getdents64, w->dir_fd, w->entries, sizeof(w->entries));
                 if (n <= 0)
                         return n < 0 ? proc_error(-errno) : 0;
-                for (size_t at = 0; at < (size_t)n;) {
-                        const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
-                        uint64_t id;
-
-                        at += entry->d_reclen;
-                        if (parse_u64(entry->d_name, &id) >= 0 && id <= INT_MAX)
-                                r = callback((pid_t)id, entry->d_ino, userdata);
-                        if (r < 0)
-                                return r;
-                }
+                w->at = 0;
+                w->n = (size_t)n;
         }
 }
 
-typedef struct NumberWalk {
-        ProcCallback callback;
-        void *userdata;
-} NumberWalk;
-
-static int handle_number(pid_t id, _unused_ uint64_t inode, void *userdata) {
-        const NumberWalk *walk = userdata;
-
-        return walk->callback(id, walk->userdata);
+void proc_pids(const Sysroot *sysroot, Numbers *ret) {
+        numbers_begin(path_open(sysroot->proc_fd, O_RDONLY | O_DIRECTORY, "."), ret);
 }
 
-int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
-        NumberWalk walk = { .callback = callback, .userdata = userdata };
-
-        return foreach_entry(fd, handle_number, &walk);
-}
-
-int proc_foreach_pid(const Sysroot *sysroot, ProcPidCallback callback, void *userdata) {
-        int fd = openat(sysroot->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        return fd < 0 ? -errno : foreach_entry(fd, callback, userdata);
-}
-
-int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata) {
-        int fd = openat(handle->dir_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        return fd < 0 ? proc_error(-errno) : proc_foreach_number(fd, callback, userdata);
+void proc_threads(const ProcHandle *handle, Numbers *ret) {
+        numbers_begin(path_open(handle->dir_fd, O_RDONLY | O_DIRECTORY, "task"), ret);
 }
 
 size_t proc_count_threads(const ProcHandle *handle) {
@@ -439,36 +430,26 @@ size_t proc_count_threads(const ProcHandle *handle) {
                                                                                : 0;
 }
 
-typedef struct ChildWalk {
-        const ProcHandle *handle;
-        ProcCallback callback;
-        void *userdata;
-} ChildWalk;
+int proc_children(const ProcHandle *handle, PidList *list) {
+        _cleanup_numbers_ Numbers threads;
+        pid_t tid;
+        int r;
 
-static int foreach_child_of(pid_t tid, void *userdata) {
-        const ChildWalk *walk = userdata;
-        _cleanup_free_ char *text = NULL;
-        char *save = NULL;
-
-        if (path_read_alloc(walk->handle->dir_fd, &text, NULL, "task/%d/children", tid) < 0)
-                return 0; /* ended meanwhile, or a kernel without it */
-        for (char *word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save)) {
+        proc_threads(handle, &threads);
+        while ((r = numbers_next(&threads, &tid)) > 0) {
+                _cleanup_free_ char *text = NULL;
+                char *save = NULL;
                 uint64_t pid;
-                int r;
 
-                if (parse_u64(word, &pid) < 0 || pid > INT_MAX)
-                        continue;
-                r = walk->callback((pid_t)pid, walk->userdata);
-                if (r < 0)
-                        return r;
+                if (path_read_alloc(handle->dir_fd, &text, NULL, "task/%d/children", tid) < 0)
+                        continue; /* ended meanwhile, or a kernel without it */
+                for (char *word = strtok_r(text, " \n", &save); word;
+                     word = strtok_r(NULL, " \n", &save))
+                        if (parse_u64(word, &pid) >= 0 && pid <= INT_MAX &&
+                            pid_list_add((pid_t)pid, list) < 0)
+                                return -ENOMEM;
         }
-        return 0;
-}
-
-int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *userdata) {
-        ChildWalk walk = { .handle = handle, .callback = callback, .userdata = userdata };
-
-        return proc_foreach_thread(handle, foreach_child_of, &walk);
+        return r;
 }
 
 /* --- resident memory by kind --- */
@@ -579,46 +560,31 @@ int environment_read(const ProcHandle *handle, const char *key, char *buffer, si
 
 /* --- open files --- */
 
-typedef struct OpenFileWalk {
-        int dir_fd; /* not owned */
-        size_t n;
-        OpenFileCallback callback;
-        void *userdata;
-        bool stopped; /* at the bound, not by the callback */
-} OpenFileWalk;
-
-static int handle_open_file(pid_t number, void *userdata) {
-        OpenFileWalk *walk = userdata;
-        char target[PATH_MAX];
-        ssize_t length;
-
-        if (walk->n++ >= OPEN_FILES_MAX) {
-                walk->stopped = true;
-                return -ECANCELED;
-        }
-        length = path_read_link(walk->dir_fd, target, sizeof(target), "%d", number);
-        if (length >= 0)
-                return walk->callback((int)number, target, walk->userdata);
-        /* EINVAL: no link, as only a dump has it. ENAMETOOLONG: the kernel itself gave up. */
-        return length == -ENOENT || length == -EINVAL || length == -ENAMETOOLONG ? 0 : (int)length;
-}
-
 int open_files_foreach(const ProcHandle *handle, OpenFileCallback callback, void *userdata) {
-        OpenFileWalk walk = { .callback = callback, .userdata = userdata };
+        _cleanup_numbers_ Numbers files = { .dir_fd = -EBADF };
+        char target[PATH_MAX];
+        size_t n = 0;
+        pid_t fd;
         int r;
 
         if (proc_held_is_in_exec(handle))
                 return -EBUSY;
-        walk.dir_fd = path_open(handle->dir_fd, O_RDONLY | O_DIRECTORY, "fd");
-        if (walk.dir_fd < 0)
-                return proc_error(walk.dir_fd);
-        r = proc_foreach_number(walk.dir_fd, handle_open_file, &walk); /* closes it */
-        if (walk.stopped)
-                return 1;
-        if (r < 0)
-                return r;
+        numbers_begin(path_open(handle->dir_fd, O_RDONLY | O_DIRECTORY, "fd"), &files);
+        while ((r = numbers_next(&files, &fd)) > 0) {
+                if (n++ >= OPEN_FILES_MAX)
+                        return 1;
+                r = (int)path_read_link(files.dir_fd, target, sizeof(target), "%d", fd);
+                if (r >= 0)
+                        r = callback(fd, target, userdata);
+                /* EINVAL: no link, as only a dump has it. ENAMETOOLONG: the kernel itself gave up.
+                 */
+                else if (r == -ENOENT || r == -EINVAL || r == -ENAMETOOLONG)
+                        continue;
+                if (r < 0)
+                        return r;
+        }
         /* A process that has ended lists nothing. */
-        return proc_is_alive(handle) ? 0 : -ESRCH;
+        return r < 0 ? r : proc_is_alive(handle) ? 0 : -ESRCH;
 }
 
 /* --- lists of numbers --- */

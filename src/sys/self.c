@@ -12,24 +12,19 @@
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/self.h"
 
-static int count_fd(_unused_ pid_t fd, void *userdata) {
-        uint64_t *n = userdata;
-
-        (*n)++;
-        return 0;
-}
-
 /* By so much less two readings differ, and by so much more they do when the clock was set. */
 #define CLOCK_SET_SECONDS 0.5
 
 int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *ret_open_fds,
               double *start_seconds) {
+        _cleanup_numbers_ Numbers fds = { .dir_fd = -EBADF };
         uint64_t pages, n_fds = 0;
         struct rusage usage;
         char text[1024];
         ProcStat stat;
         double start;
-        int fd, r = (int)path_read(AT_FDCWD, text, sizeof(text), "/proc/self/stat");
+        pid_t fd;
+        int r = (int)path_read(AT_FDCWD, text, sizeof(text), "/proc/self/stat");
 
         if (r >= 0)
                 r = proc_stat_parse(text, &stat);
@@ -39,8 +34,9 @@ int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *r
                 return r;
         if (sscanf(text, "%*u %" SCNu64, &pages) != 1)
                 return -EBADMSG;
-        fd = path_open(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/self/fd");
-        r = fd < 0 ? fd : proc_foreach_number(fd, count_fd, &n_fds);
+        numbers_begin(path_open(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/self/fd"), &fds);
+        while ((r = numbers_next(&fds, &fd)) > 0)
+                n_fds++;
         if (r < 0)
                 return r;
         *ret_resident_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);

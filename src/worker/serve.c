@@ -17,6 +17,7 @@
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/pages.h"
+#include "tidbnumad/sys/path.h"
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/sys/unit-file.h"
 #include "tidbnumad/worker/message.h"
@@ -248,16 +249,17 @@ static int handle_check(const WorkerRequest *request, const ProcHandle *handle) 
 /* Linux 5.9; the same number on all architectures, and glibc 2.31 has no name for it. */
 #define NR_CLOSE_RANGE 436
 
-typedef struct Above {
-        int fd, dir_fd;
-} Above;
+/* What the daemon did not mark to be closed on exec, such as sockets that it was given. */
+static void fds_close_above(int last) {
+        _cleanup_numbers_ Numbers all = { .dir_fd = -EBADF };
+        pid_t fd;
 
-static int fd_close_above(pid_t fd, void *userdata) {
-        const Above *above = userdata;
-
-        if (fd > above->fd && fd != above->dir_fd)
-                (void)close(fd);
-        return 0;
+        if (syscall(NR_CLOSE_RANGE, (unsigned)last + 1, ~0U, 0U) == 0)
+                return;
+        numbers_begin(path_open(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/self/fd"), &all);
+        while (numbers_next(&all, &fd) > 0)
+                if (fd > last && fd != all.dir_fd)
+                        (void)close(fd);
 }
 
 static int reply_send(int fd, const WorkerReply *reply) {
@@ -324,18 +326,12 @@ int worker_serve(int fd) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_free_ WorkerReply *reply = calloc(1, sizeof(*reply));
         WorkerWalks walks = { 0 };
-        Above above = { .fd = fd };
         int r;
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "tidbnumad-work");
         (void)self_lock_memory(); /* used pages only; the guard must not swap */
-        /* What the daemon did not mark to be closed on exec, such as sockets that it was given. */
-        if (syscall(NR_CLOSE_RANGE, (unsigned)fd + 1, ~0U, 0U) != 0) {
-                above.dir_fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                if (above.dir_fd >= 0) /* which the call closes */
-                        (void)proc_foreach_number(above.dir_fd, fd_close_above, &above);
-        }
+        fds_close_above(fd);
         /* fails for users other than root, who have no capabilities */
         (void)capability_keep(CAPABILITIES);
         if (!reply || sysroot_open(NULL, &sysroot) < 0)

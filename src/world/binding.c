@@ -22,25 +22,17 @@ typedef struct Load {
         const ProcHandle *member; /* the one whose threads are read */
         const CpuSet *cpus;
         CpuSet last_cpus;
-        Member *listing; /* whose list of threads is made meanwhile; NULL: none */
         Kinship kinship;
         Binding binding;
 } Load;
 
 /* 1: the thread has ended. */
-static int load_thread(pid_t tid, void *userdata) {
-        Load *load = userdata;
-        Member *listing = load->listing;
+static int load_thread(Load *load, pid_t tid) {
         NodeSet mems = load->binding.mems;
         CpuSet cpus;
         ProcStat stat;
         int r;
 
-        /* Without memory for it, and of very many threads, there is no list. */
-        if (listing && listing->n_threads < OTHERS_THREADS_READ_MAX &&
-            ARRAY_RESERVE(listing->threads, listing->threads_allocated, listing->n_threads + 1) >=
-                    0)
-                listing->threads[listing->n_threads++] = tid;
         /* This is most of the work of reading a server with thousands of threads: on a live host
          * one system call for each thread instead of two files, some 0.5 us instead of 30. Values
          * that are the same for all threads are read for the first one. */
@@ -197,6 +189,8 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, Member *membe
                 return r;
         for (size_t i = 0; i < n_members; i++) {
                 Member *member = &members[i];
+                _cleanup_numbers_ Numbers threads = { .dir_fd = -EBADF };
+                pid_t tid;
 
                 load.member = member->handle;
                 /* The former list of its threads serves while all of them are there. */
@@ -207,7 +201,7 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, Member *membe
                         const Binding before = load.binding;
                         size_t n = 0;
 
-                        while (n < member->n_threads && load_thread(member->threads[n], &load) == 0)
+                        while (n < member->n_threads && load_thread(&load, member->threads[n]) == 0)
                                 n++;
                         if (n == member->n_threads)
                                 continue;
@@ -216,9 +210,15 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, Member *membe
                 }
                 member->n_threads = 0;
                 member->n_listed = 0;
-                load.listing = member;
-                r = proc_foreach_thread(member->handle, load_thread, &load);
-                load.listing = NULL;
+                proc_threads(member->handle, &threads);
+                while ((r = numbers_next(&threads, &tid)) > 0) {
+                        /* Without memory for it, and of very many threads, there is no list. */
+                        if (member->n_threads < OTHERS_THREADS_READ_MAX &&
+                            ARRAY_RESERVE(member->threads, member->threads_allocated,
+                                          member->n_threads + 1) >= 0)
+                                member->threads[member->n_threads++] = tid;
+                        (void)load_thread(&load, tid);
+                }
                 if (r < 0 && r != -ESRCH)
                         return r;
         }

@@ -130,31 +130,21 @@ int members_read_storage(const Members *m, const char *data_dir, StorageDevices 
 
 /* --- control group --- */
 
-typedef struct ThreadCount {
-        const ProcHandle *handle;
-        const char *prefix;
-        size_t n_read, n;
-} ThreadCount;
-
-static int count_thread(pid_t tid, void *userdata) {
-        ThreadCount *count = userdata;
-        char name[32];
-
-        if (count->n_read++ == OTHERS_THREADS_READ_MAX)
-                return -E2BIG;
-        count->n += path_read(count->handle->dir_fd, name, sizeof(name), "task/%d/comm", tid) > 0 &&
-                    strncmp(name, count->prefix, strlen(count->prefix)) == 0;
-        return 0;
-}
-
 size_t members_count_threads(const Members *members, const char *prefix) {
         size_t n = 0;
 
         for (size_t i = 0; i < members_n_asked(members); i++) {
-                ThreadCount count = { .handle = members->list[i].handle, .prefix = prefix };
+                const ProcHandle *handle = members->list[i].handle;
+                _cleanup_numbers_ Numbers threads;
+                char name[32];
+                pid_t tid;
 
-                (void)proc_foreach_thread(count.handle, count_thread, &count);
-                n += count.n;
+                proc_threads(handle, &threads);
+                for (size_t k = 0; k < OTHERS_THREADS_READ_MAX && numbers_next(&threads, &tid) > 0;
+                     k++)
+                        n += path_read(handle->dir_fd, name, sizeof(name), "task/%d/comm", tid) >
+                                     0 &&
+                             strncmp(name, prefix, strlen(prefix)) == 0;
         }
         return n;
 }
@@ -293,32 +283,21 @@ int members_read_unit_cpus(const Members *m, CpuSet *ret) {
 
 /* --- the threads of one process --- */
 
-typedef struct ThreadWalk {
-        const ProcHandle *handle;
-        CpuSet cpus;
-        size_t n_threads;
-} ThreadWalk;
+static void process_add_thread_cpus(const ProcHandle *handle, CpuSet *all) {
+        _cleanup_numbers_ Numbers threads;
+        pid_t tid;
 
-static int add_thread(pid_t tid, void *userdata) {
-        ThreadWalk *walk = userdata;
-        CpuSet cpus;
-        ProcStatus status;
+        proc_threads(handle, &threads);
+        for (size_t n = 0; n < OTHERS_THREADS_READ_MAX && numbers_next(&threads, &tid) > 0; n++) {
+                ProcStatus status;
+                /* A system call takes 0.5 us, the file of a thread 30: only a dump needs the file.
+                 */
+                int r = handle->live ? affinity_read_thread(tid, &status.cpus_allowed)
+                                     : proc_status_read(handle, tid, &status);
 
-        /* A system call takes 0.5 us, the file of a thread 30: only a dump needs the file. */
-        if (walk->handle->live) {
-                if (affinity_read_thread(tid, &cpus) >= 0)
-                        id_set_union(&walk->cpus, &cpus);
-        } else if (proc_status_read(walk->handle, tid, &status) >= 0) {
-                id_set_union(&walk->cpus, &status.cpus_allowed);
+                if (r >= 0)
+                        id_set_union(all, &status.cpus_allowed);
         }
-        return ++walk->n_threads >= OTHERS_THREADS_READ_MAX ? -ENOSPC : 0;
-}
-
-static void process_add_thread_cpus(const ProcHandle *handle, CpuSet *cpus) {
-        ThreadWalk walk = { .handle = handle };
-
-        (void)proc_foreach_thread(handle, add_thread, &walk);
-        id_set_union(cpus, &walk.cpus);
 }
 
 int members_read_cpus(const Members *m, CpuSet *ret) {

@@ -128,10 +128,6 @@ int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void 
         return r < 0 ? r : wanted(exe, userdata);
 }
 
-static int on_pid(pid_t pid, _unused_ uint64_t inode, void *userdata) {
-        return pid_list_add(pid, userdata);
-}
-
 static int compare_pids(const void *a, const void *b) {
         const pid_t *x = a, *y = b;
 
@@ -139,10 +135,15 @@ static int compare_pids(const void *a, const void *b) {
 }
 
 int pid_list_read(const Sysroot *sysroot, PidList *list) {
+        _cleanup_numbers_ Numbers pids;
+        pid_t pid;
         int r;
 
         list->n_pids = 0;
-        r = proc_foreach_pid(sysroot, on_pid, list);
+        proc_pids(sysroot, &pids);
+        while ((r = numbers_next(&pids, &pid)) > 0)
+                if (pid_list_add(pid, list) < 0)
+                        return -ENOMEM;
         if (r < 0)
                 return r;
         if (list->n_pids > 1)

@@ -569,74 +569,69 @@ size_t access_codes(const AccessEvents *events, PerfCode codes[static N_LOCALITI
         return n;
 }
 
-typedef struct Listing {
-        AccessCounters *counters;
-        const ProcHandle *process;
-        PerfCode codes[N_LOCALITIES];
-        size_t n_codes, n_opens, n_max;
-        bool more;
-} Listing;
-
-static int on_thread(pid_t tid, void *userdata) {
-        Listing *l = userdata;
-        AccessCounters *c = l->counters;
-        const size_t at = ARRAY_LOWER_BOUND(c->n_threads, i, c->threads[i].tid < tid);
+static int thread_open(AccessCounters *c, const ProcHandle *process, pid_t tid, size_t at,
+                       const PerfCode *codes, size_t n_codes) {
         AccessThread thread = { .tid = tid, .seen = true };
-        int r;
+        int r = perf_group_open(tid, codes, n_codes, &thread.group);
 
-        if (at < c->n_threads && c->threads[at].tid == tid) {
-                c->threads[at].seen = true;
-                return 0;
-        }
-        /* What one is refused the others are, too: with the next listing it is tried again. */
-        if (c->error == 0 && l->n_opens == 0) {
-                l->more = true;
-                return 0;
-        }
-        if (c->error == 0) {
-                l->n_opens--;
-                r = c->n_threads >= l->n_max
-                            ? -EMFILE
-                            : perf_group_open(tid, l->codes, l->n_codes, &thread.group);
-                if (r >= 0) {
-                        /* Between the listing and the opening a thread may have ended, and its
-                         * number be another thread's. */
-                        r = proc_has_thread(l->process, tid)
-                                    ? ARRAY_INSERT(c->threads, c->n_threads, c->allocated, at,
-                                                   &thread)
-                                    : -ESRCH;
-                        if (r < 0)
-                                perf_group_close(&thread.group);
-                }
-                if (r >= 0 || r == -ESRCH) /* ended since it was listed */
-                        return 0;
-                c->error = r;
-        }
-        c->n_missing++;
-        return 0;
+        if (r < 0)
+                return r;
+        /* Between the listing and the opening a thread may have ended, and its number be another
+         * thread's. */
+        r = proc_has_thread(process, tid)
+                    ? ARRAY_INSERT(c->threads, c->n_threads, c->allocated, at, &thread)
+                    : -ESRCH;
+        if (r < 0)
+                perf_group_close(&thread.group);
+        return r;
 }
 
-int access_attach(AccessCounters *counters, const Member *members, size_t n_members,
+int access_attach(AccessCounters *c, const Member *members, size_t n_members,
                   const AccessEvents *events, size_t n_opens, size_t n_max) {
         Locality localities[N_LOCALITIES];
-        Listing listing = { .counters = counters, .n_opens = n_opens, .n_max = n_max };
+        PerfCode codes[N_LOCALITIES];
+        const size_t n_codes = access_codes(events, codes, localities);
+        bool more = false;
 
-        listing.n_codes = access_codes(events, listing.codes, localities);
-        counters->n_missing = 0;
-        counters->error = 0;
-        for (size_t i = 0; i < counters->n_threads; i++)
-                counters->threads[i].seen = false;
+        c->n_missing = 0;
+        c->error = 0;
+        for (size_t i = 0; i < c->n_threads; i++)
+                c->threads[i].seen = false;
         for (size_t i = 0; i < n_members; i++) {
+                const ProcHandle *process = members[i].handle;
+                _cleanup_numbers_ Numbers threads = { .dir_fd = -EBADF };
+                pid_t tid;
                 int r;
 
-                listing.process = members[i].handle;
-                if (proc_held_is_in_exec(listing.process)) /* perf_event_open(2) waits for it too */
+                if (proc_held_is_in_exec(process)) /* perf_event_open(2) waits for it too */
                         continue;
-                r = proc_foreach_thread(listing.process, on_thread, &listing);
+                proc_threads(process, &threads);
+                while ((r = numbers_next(&threads, &tid)) > 0) {
+                        const size_t at =
+                                ARRAY_LOWER_BOUND(c->n_threads, k, c->threads[k].tid < tid);
+
+                        if (at < c->n_threads && c->threads[at].tid == tid)
+                                c->threads[at].seen = true;
+                        else if (c->error != 0) /* what one is refused the others are, too: with
+                                                   the next listing it is tried again */
+                                c->n_missing++;
+                        else if (n_opens == 0)
+                                more = true;
+                        else {
+                                n_opens--;
+                                r = c->n_threads < n_max
+                                            ? thread_open(c, process, tid, at, codes, n_codes)
+                                            : -EMFILE;
+                                if (r >= 0 || r == -ESRCH) /* ended since it was listed */
+                                        continue;
+                                c->error = r;
+                                c->n_missing++;
+                        }
+                }
                 if (r < 0 && r != -ESRCH)
                         return r;
         }
-        return listing.more ? -EAGAIN : 0;
+        return more ? -EAGAIN : 0;
 }
 
 void access_read(AccessCounters *counters, const AccessEvents *events, AccessSample *ret) {

@@ -126,23 +126,41 @@ int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char
 int proc_cgroup_parse(const char *text, char **ret);
 int proc_cgroup_read(const ProcHandle *handle, char **ret);
 
-/* Calls back for every pid of the machine, with the inode number of its folder, which as long as it
- * stays the same is the same process's; or for every thread of a process. A callback's negative
- * answer ends the walk and is returned. -ESRCH: the process ended. */
-typedef int (*ProcPidCallback)(pid_t pid, uint64_t inode, void *userdata);
-typedef int (*ProcCallback)(pid_t id, void *userdata);
-int proc_foreach_pid(const Sysroot *sysroot, ProcPidCallback callback, void *userdata);
+/* Those entries of a folder whose name is a number:
+ *
+ *     _cleanup_numbers_ Numbers threads;
+ *
+ *     proc_threads(handle, &threads);
+ *     while ((r = numbers_next(&threads, &tid)) > 0)
+ */
+typedef struct Numbers {
+        int dir_fd;     /* owned; a negative errno: it could not be opened */
+        uint64_t inode; /* of the last entry */
+        size_t at, n;
+        _Alignas(uint64_t) char entries[8192];
+} Numbers;
+
+/* Takes over the descriptor, or the error of opening it, which numbers_next() returns. */
+void numbers_begin(int dir_fd, Numbers *ret);
+void numbers_end(Numbers *numbers);
+#define _cleanup_numbers_ _cleanup_(numbers_end)
+
+/* 1; 0: there are no more; -ESRCH: the process ended; another negative errno. */
+int numbers_next(Numbers *numbers, pid_t *ret);
+
+/* Every pid of the machine: as long as `inode` stays the same it is the same process's. */
+void proc_pids(const Sysroot *sysroot, Numbers *ret);
+void proc_threads(const ProcHandle *handle, Numbers *ret);
 
 typedef struct PidList {
         pid_t *pids; /* owned */
         size_t n_pids, allocated;
 } PidList;
 
-/* Adds to `list`, a PidList, at its end: for proc_foreach_child() and the like. 0 or -ENOMEM. */
+/* Adds to `list`, a PidList, at its end: for cgroup_foreach_pid() as well. 0 or -ENOMEM. */
 int pid_list_add(pid_t pid, void *list);
 void pid_list_done(PidList *list);
 #define _cleanup_pid_list_ _cleanup_(pid_list_done)
-int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata);
 
 /* How many threads it has, by one call however many they are; 0: it has ended. */
 size_t proc_count_threads(const ProcHandle *handle);
@@ -152,11 +170,8 @@ size_t proc_count_threads(const ProcHandle *handle);
  * reached. */
 bool proc_has_thread(const ProcHandle *handle, pid_t tid);
 
-/* Every child of any of its threads (CONFIG_PROC_CHILDREN; without it none). */
-int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *userdata);
-
-/* The same for every entry of a folder whose name is a number. Takes over the descriptor. */
-int proc_foreach_number(int dir_fd, ProcCallback callback, void *userdata);
+/* Adds every child of any of its threads (CONFIG_PROC_CHILDREN; without it none). */
+int proc_children(const ProcHandle *handle, PidList *list);
 
 /* --- resident memory by kind: /proc/PID/status --- */
 

@@ -521,15 +521,6 @@ void scan_list_done(ScanList *list) {
         *list = (ScanList){ 0 };
 }
 
-static int scan_append(pid_t pid, uint64_t inode, void *userdata) {
-        ScanList *list = userdata;
-
-        if (ARRAY_RESERVE(list->entries, list->allocated, list->n_entries + 1) < 0)
-                return -ENOMEM;
-        list->entries[list->n_entries++] = (ScanEntry){ .pid = pid, .inode = inode };
-        return 0;
-}
-
 static int scan_entry_compare(const void *a, const void *b) {
         const ScanEntry *x = a, *y = b;
 
@@ -538,9 +529,17 @@ static int scan_entry_compare(const void *a, const void *b) {
 
 int scan_list_read(ScanList *list, const Sysroot *sysroot) {
         _cleanup_scan_list_ ScanList now = { 0 };
+        _cleanup_numbers_ Numbers pids;
         size_t k = 0;
-        int r = proc_foreach_pid(sysroot, scan_append, &now);
+        pid_t pid;
+        int r;
 
+        proc_pids(sysroot, &pids);
+        while ((r = numbers_next(&pids, &pid)) > 0) {
+                if (ARRAY_RESERVE(now.entries, now.allocated, now.n_entries + 1) < 0)
+                        return -ENOMEM;
+                now.entries[now.n_entries++] = (ScanEntry){ .pid = pid, .inode = pids.inode };
+        }
         if (r < 0)
                 return r;
         if (now.n_entries > 1)

@@ -376,7 +376,7 @@ void fork_filter_update(Registry *registry) {
 
                         if (member->forks_reported)
                                 continue;
-                        (void)proc_foreach_child(member->handle, pid_list_add, &children);
+                        (void)proc_children(member->handle, &children);
                         member->forks_reported = proc_is_alive(member->handle);
                 }
                 for (size_t k = 0; k < children.n_pids && left > 0; k++, left--)

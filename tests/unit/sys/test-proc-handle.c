@@ -176,22 +176,22 @@ TEST(number_given_to_another) {
         assert_int_equal(waitpid(other, NULL, 0), other);
 }
 
-static int sum(pid_t id, void *userdata) {
-        int *total = userdata;
-
-        *total += id;
-        return id == 99 ? -ECANCELED : 0;
-}
-
 /* What is in /proc has an inode number. */
-static int sum_pids(pid_t pid, uint64_t inode, void *userdata) {
-        assert_true(inode > 0);
-        return sum(pid, userdata);
+static int sum(Numbers *numbers) {
+        int total = 0, r;
+        pid_t id;
+
+        while ((r = numbers_next(numbers, &id)) > 0) {
+                assert_true(numbers->inode > 0);
+                total += id;
+        }
+        numbers_end(numbers);
+        return r < 0 ? r : total;
 }
 
 FAKE_TEST(walks) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        int total = 0;
+        Numbers numbers;
 
         fake_mkdir(tree, "proc/1");
         fake_mkdir(tree, "proc/20");
@@ -200,18 +200,16 @@ FAKE_TEST(walks) {
         fake_mkdir(tree, "proc/-4");
         fake_mkdir(tree, "proc/99999999999");
         fake_write(tree, "proc/uptime", "1 1");
-        assert_int_equal(proc_foreach_pid(&tree->sysroot, sum_pids, &total), 0);
-        assert_int_equal(total, 21);
-        fake_mkdir(tree, "proc/99");
-        assert_int_equal(proc_foreach_pid(&tree->sysroot, sum_pids, &total), -ECANCELED);
+        proc_pids(&tree->sysroot, &numbers);
+        assert_int_equal(sum(&numbers), 21);
         fake_process(tree, 50, 1, "/x", "/", "0");
         fake_thread(tree, 50, 52, "0", 0);
         assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
-        total = 0;
-        assert_int_equal(proc_foreach_thread(&handle, sum, &total), 0);
-        assert_int_equal(total, 102);
+        proc_threads(&handle, &numbers);
+        assert_int_equal(sum(&numbers), 102);
         fake_remove(tree, "proc/50/task");
-        assert_int_equal(proc_foreach_thread(&handle, sum, &total), -ESRCH);
+        proc_threads(&handle, &numbers);
+        assert_int_equal(sum(&numbers), -ESRCH);
 }
 
 FAKE_TEST(fake_process) {
