@@ -39,7 +39,7 @@ int command_advise(const Args *args, Error *error) {
         for (size_t i = 0; i < s.report.n_instances; i++) {
                 const Device *card =
                         device_nic_of(&machine.devices, (const char *const *)reserved->words,
-                                      reserved->n_words, &s.plan.choices[i].placement.nodes);
+                                      reserved->n_words, &s.servers[i].nodes);
 
                 if (!card)
                         continue;
@@ -51,7 +51,6 @@ int command_advise(const Args *args, Error *error) {
         input = (AdviceInput){ .topology = &machine.topology,
                                .instances = s.servers,
                                .n_instances = s.report.n_instances,
-                               .plan = &s.plan,
                                .daemon_binds = s.policies->set.mode == ENFORCEMENT_ENFORCE &&
                                                !s.policies->defaults &&
                                                !policies_are_built_in(s.policies) };

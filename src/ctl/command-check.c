@@ -29,8 +29,6 @@ typedef struct Check {
         bool irqs_known;
         NodeTimes times;
         NodeCounters *before, *now;
-        AuditInstance *instances;
-        HugeNeed *huge;   /* of each instance */
         AuditUnit *units; /* NULL: no daemon knows any */
         size_t n_units;
 } Check;
@@ -40,8 +38,6 @@ static void check_done(Check *check) {
         node_times_done(&check->times);
         free(check->before);
         free(check->now);
-        free(check->instances);
-        free(check->huge);
         free(check->units);
 }
 
@@ -85,41 +81,29 @@ static void read_machine(const Machine *machine, Check *check) {
         check->irqs_known = must(irq_host_load(sysroot, NULL, 0, &check->irqs)) >= 0;
 }
 
-static void load_instances(const Situation *s, Check *check) {
-        const size_t n = s->report.n_instances;
-
-        check->instances = must_have(calloc(n + 1, sizeof(*check->instances)));
-        check->huge = must_have(calloc(n + 1, sizeof(*check->huge)));
-        for (size_t i = 0; i < n; i++) {
+/* What the audit looks at beside the sizes of its servers. */
+static void load_instances(Situation *s) {
+        for (size_t i = 0; i < s->report.n_instances; i++) {
                 const HostInstance *o = &s->instances.instances[i];
                 const Members members = facts_members(&o->facts, &s->machine->sysroot);
-                const PlanReportInstance *row = &s->report.instances[i];
-                const InstanceInfo *published = row->published;
-                AuditInstance *new = &check->instances[i];
+                const InstanceInfo *published = s->report.instances[i].published;
+                ServerInstance *server = &s->servers[i];
                 HugeMaps maps;
 
-                *new = (AuditInstance){ .instance = s->servers[i],
-                                        .placed = plan_report_places(row) };
-                if (new->placed) {
-                        new->nodes = row->choice->placement.nodes;
-                        new->cpus = row->choice->placement.cpus;
-                }
                 if (!s->runs) {
-                        new->device = NULL; /* what is imagined holds nothing there */
+                        server->device = NULL; /* what is imagined holds nothing there */
                         continue;
                 }
-                new->start_known = published && published->start_cpus_by;
-                new->memory_source =
+                server->start_known = published && published->start_cpus_by;
+                server->memory_source =
                         start_source_from_string(published ? published->start_memory_by : NULL);
-                new->allowed_cpus = o->cpus;
-                new->memory_policy = o->memory_policy;
-                new->disks = &o->disks;
-                new->n_read_threads = members_count_threads(&members, TIKV_READ_THREADS);
+                server->allowed_cpus = o->cpus;
+                server->memory_policy = o->memory_policy;
+                server->disks = &o->disks;
+                server->n_read_threads = members_count_threads(&members, TIKV_READ_THREADS);
                 /* Read again, now that it is known which pages are where they belong. */
-                if (o->huge_known && members_read_huge_maps(&members, &new->nodes, &maps) >= 0) {
-                        check->huge[i] = huge_maps_need(&maps, &s->pools);
-                        new->huge = &check->huge[i];
-                }
+                if (o->huge_known && members_read_huge_maps(&members, &server->nodes, &maps) >= 0)
+                        server->huge = huge_maps_need(&maps, &s->pools);
         }
 }
 
@@ -165,7 +149,7 @@ int command_check(const Args *args, Error *error) {
         for (size_t i = s.note_of_silent; i < s.first_note_of_policies; i++)
                 output_line(stderr, "note: %s", s.report.notes.words[i]);
         situation_load_servers(&s);
-        load_instances(&s, &check);
+        load_instances(&s);
         input = (AuditInput){ .topology = &machine.topology,
                               .devices = &machine.devices,
                               .facts = machine.runs ? &check.facts : NULL,
@@ -174,7 +158,7 @@ int command_check(const Args *args, Error *error) {
                               .nodes = check.now,
                               .pools = &s.pools,
                               .policies = &s.policies->set,
-                              .instances = check.instances,
+                              .instances = s.servers,
                               .n_instances = s.report.n_instances,
                               .units = check.units,
                               .n_units = check.n_units,

@@ -255,6 +255,7 @@ static void plan_host(const Fleet *fleet, FleetHost *host) {
                         .exe = must_have(strdup(product_info(server->product)->exe)),
                         .ports = must_have(calloc(2, sizeof(*imagined->ports))),
                         .n_ports = server->ports[1] ? 2 : 1,
+                        .cpu_quota = server->cpu_quota,
                 };
                 memcpy(imagined->ports, server->ports,
                        imagined->n_ports * sizeof(*imagined->ports));
@@ -282,33 +283,28 @@ static void plan_host(const Fleet *fleet, FleetHost *host) {
 }
 
 /* Into the topology: the nodes of the host's servers, and their sizes there. */
-static void fill_host(Fleet *fleet, const FleetHost *host) {
-        const size_t n = host->situation.instances.n_instances;
-        _cleanup_free_ ServerInstance *subjects = must_have(calloc(n + 1, sizeof(*subjects)));
+static void fill_host(Fleet *fleet, FleetHost *host) {
+        Situation *s = &host->situation;
+        const size_t n = s->instances.n_instances;
         _cleanup_advice_report_ AdviceReport report = { 0 };
 
         for (size_t i = 0; i < n; i++) {
-                const HostInstance *imagined = &host->situation.instances.instances[i];
                 const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
-                const Device *disk = imagined->disks.n_devices > 0 ? imagined->disks.devices : NULL;
-                Placement *place = &host->situation.plan.choices[i].placement;
+                Placement *place = &s->plan.choices[i].placement;
                 const CpuSet cores = id_set_and(&place->cpus, &server->cores);
 
                 /* `numa_cores` counts with its `numa_node`. */
                 if (!fleet->args->afresh && !fleet->daemon_binds && !id_set_is_empty(&cores) &&
                     id_set_equal(&server->nodes, &place->nodes))
                         place->cpus = cores;
-                subjects[i] = (ServerInstance){ .identity = imagined->identity,
-                                                .policy = imagined->policy,
-                                                .limit_bytes = server->memory_limit,
-                                                .cpu_quota = server->cpu_quota,
-                                                .device = imagined->storage,
-                                                .disk_bytes = disk ? disk->size_bytes : 0 };
         }
+        situation_load_servers(s);
+        /* Its unit has the limit of the topology. */
+        for (size_t i = 0; i < n; i++)
+                s->servers[i].limit_bytes = s->instances.instances[i].limit_bytes;
         must(advice_build(&(AdviceInput){ .topology = &host->class->machine.topology,
-                                          .instances = subjects,
+                                          .instances = s->servers,
                                           .n_instances = n,
-                                          .plan = &host->situation.plan,
                                           .daemon_binds = fleet->daemon_binds },
                           &report));
         for (size_t i = 0; i < n; i++) {

@@ -196,6 +196,7 @@ static void take_daemons(const InstanceInfo *published, const NodeSet *reserved,
                 c->n_alternatives = 0;
         }
         c->refusal = published->refusal;
+        c->placement.reason = placement_refusal_to_string(published->refusal);
         c->placement.nodes = published->nodes;
         c->placement.cpus = published->cpus;
         c->placement.memory = published->memory;
@@ -603,6 +604,7 @@ void situation_load_servers(Situation *s) {
 
                 *server = (ServerInstance){
                         .identity = o->identity,
+                        .place = row->choice->placement,
                         .policy = o->policy,
                         .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
                         .disk_bytes = o->disks.n_devices > 0 ? o->disks.devices[0].size_bytes : 0,

@@ -456,31 +456,23 @@ static bool advice_is_so_already(const Advice *advice, bool at_most) {
 
 static void subject_init(const AdviceInput *input, size_t i, AdviceSubject *subject) {
         const ServerInstance *instance = &input->instances[i];
-        const PlacementChoice *choice = &input->plan->choices[i];
-        const Placement *placement = &choice->placement;
-        const CpuSet all = topology_cpus_of(input->topology, &placement->nodes);
-        const CpuSet *place = id_set_is_empty(&placement->cpus) ? &all : &placement->cpus;
+        const CpuSet all = topology_cpus_of(input->topology, &instance->nodes);
+        const CpuSet *place = id_set_is_empty(&instance->cpus) ? &all : &instance->cpus;
 
         *subject = (AdviceSubject){
                 .instance = *instance,
-                .unplaced = !id_set_is_empty(&placement->nodes) ? ""
-                            : choice->refusal != REFUSAL_NONE
-                                    ? placement_refusal_to_string(choice->refusal)
-                            : placement->reason && *placement->reason ? placement->reason
-                                                                      : "it has no place",
-                .nodes = placement->nodes,
-                .cpus = by_hand_left(&instance->by_hand, place),
-                .memory = placement->memory,
-                .memory_bytes = topology_memory_bytes(input->topology, &placement->nodes),
+                .unplaced = !id_set_is_empty(&instance->nodes)      ? ""
+                            : instance->reason && *instance->reason ? instance->reason
+                                                                    : "it has no place",
+                .memory_bytes = topology_memory_bytes(input->topology, &instance->nodes),
         };
-        if (subject->device && subject->device[0] == '\0')
-                subject->device = NULL;
+        subject->cpus = by_hand_left(&instance->by_hand, place);
         subject->product = match_product(
                 instance->exe, instance->policy ? &instance->policy->match : NULL, instance->unit);
         subject->weight = match_weight(instance->exe, instance->policy, instance->unit);
         /* A part of the memory is no size to give advice on. */
         for (size_t k = 0; k < input->topology->n_nodes; k++)
-                if (id_set_has(&placement->nodes, input->topology->nodes[k].id) &&
+                if (id_set_has(&instance->nodes, input->topology->nodes[k].id) &&
                     input->topology->nodes[k].memory_unknown)
                         subject->memory_bytes = 0;
         subject->whole_nodes = id_set_equal(&subject->cpus, &all);
@@ -578,8 +570,6 @@ int advice_build(const AdviceInput *input, AdviceReport *ret) {
                 .host = input->host,
         };
 
-        if (input->plan->n_choices != input->n_instances)
-                return -EINVAL;
         if (!report.subjects)
                 return -ENOMEM;
         report.n_subjects = input->n_instances;

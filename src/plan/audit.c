@@ -47,7 +47,11 @@ static void audit_hold(Audit *a, AuditRule rule) {
         audit_report_hold(&a->report, rule);
 }
 
-static Product audit_product(const AuditInstance *i) {
+static bool is_placed(const ServerInstance *i) {
+        return !id_set_is_empty(&i->nodes);
+}
+
+static Product audit_product(const ServerInstance *i) {
         return match_product(i->exe, &i->policy->match, i->unit);
 }
 
@@ -375,9 +379,9 @@ static void audit_nic_node(Audit *a) {
         if (id_set_intersects(&cpus, &a->in->reserved_cpus) || id_set_is_subset(&homes, &a->nodes))
                 return;
         for (size_t i = 0; i < a->in->n_instances; i++) {
-                const AuditInstance *instance = &a->in->instances[i];
+                const ServerInstance *instance = &a->in->instances[i];
 
-                if (!instance->placed || !id_set_intersects(&instance->nodes, &a->in->nic_nodes))
+                if (!id_set_intersects(&instance->nodes, &a->in->nic_nodes))
                         continue;
                 audit_find(a, AUDIT_NIC_NODE, text_new("/sys/class/net/*/device/numa_node"),
                            text_new("%s", remedy),
@@ -465,14 +469,13 @@ static void audit_irqbalance(Audit *a) {
 
 /* What it takes by itself, of each of its nodes; 0: what it needs is known, or nothing by itself.
  */
-static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
+static uint64_t taken_of_node(const Audit *a, const ServerInstance *i) {
         const ProductInfo *info = product_info(audit_product(i));
         const uint32_t n = id_set_count(&i->nodes);
         uint64_t seen = 0, taken;
         const char *asked;
 
-        if (!i->placed || n == 0 || i->policy->memory == MEMORY_NONE ||
-            (i->pid == 0 && i->need_bytes > 0))
+        if (n == 0 || i->policy->memory == MEMORY_NONE || (i->pid == 0 && i->need_bytes > 0))
                 return 0;
         for (size_t k = 0; k < a->in->topology->n_nodes; k++)
                 if (__builtin_add_overflow(seen, a->in->topology->nodes[k].memory_bytes, &seen))
@@ -503,7 +506,7 @@ static void audit_server_sizes(Audit *a) {
                 uint64_t sum = 0;
 
                 for (size_t i = 0; i < a->in->n_instances; i++) {
-                        const AuditInstance *instance = &a->in->instances[i];
+                        const ServerInstance *instance = &a->in->instances[i];
                         const uint64_t taken = id_set_has(&instance->nodes, node->id)
                                                        ? taken_of_node(a, instance)
                                                        : 0;
@@ -535,7 +538,7 @@ static void audit_server_sizes(Audit *a) {
                            text_string(&found));
 }
 
-static void audit_node_exceeded(Audit *a, const AuditInstance *i) {
+static void audit_node_exceeded(Audit *a, const ServerInstance *i) {
         const uint64_t bytes = topology_memory_bytes(a->in->topology, &i->nodes);
 
         if (i->policy->memory != MEMORY_BIND || i->need_bytes == 0 || bytes == 0)
@@ -550,7 +553,7 @@ static void audit_node_exceeded(Audit *a, const AuditInstance *i) {
                    i->name, i->need_bytes >> 20, bytes >> 20);
 }
 
-static void audit_huge_pool(Audit *a, const AuditInstance *i) {
+static void audit_huge_pool(Audit *a, const ServerInstance *i) {
         const uint32_t node = (uint32_t)id_set_next(&i->nodes, 0);
         char path[128];
         const HugePool *pool;
@@ -558,19 +561,18 @@ static void audit_huge_pool(Audit *a, const AuditInstance *i) {
         HugeShortage s;
         HugeNeed need;
 
-        if (!a->in->pools || !i->huge || i->huge->n == 0 || i->policy->memory != MEMORY_BIND)
+        if (!a->in->pools || i->huge.n == 0 || i->policy->memory != MEMORY_BIND)
                 return;
         audit_hold(a, AUDIT_HUGE_POOL);
         /* For its next start as well, and with what others that are bound within the same nodes may
          * still touch there. */
-        need = huge_need_of_restart(i->huge);
+        need = huge_need_of_restart(&i->huge);
         for (size_t k = 0; k < a->in->n_instances; k++) {
-                const AuditInstance *other = &a->in->instances[k];
+                const ServerInstance *other = &a->in->instances[k];
 
-                if (other != i && other->placed && other->huge &&
-                    other->policy->memory == MEMORY_BIND &&
+                if (other != i && is_placed(other) && other->policy->memory == MEMORY_BIND &&
                     id_set_is_subset(&other->nodes, &i->nodes))
-                        huge_need_add_untouched(&need, other->huge);
+                        huge_need_add_untouched(&need, &other->huge);
         }
         if (!huge_pools_lack(a->in->pools, a->in->topology, &need, &i->nodes, &s))
                 return;
@@ -591,7 +593,7 @@ static void audit_huge_pool(Audit *a, const AuditInstance *i) {
                    s.n_elsewhere);
 }
 
-static char *storage_remedy(const PolicySet *policies, const AuditInstance *i) {
+static char *storage_remedy(const PolicySet *policies, const ServerInstance *i) {
         const Place *place = &i->policy->place;
 
         if (place->near != NEAR_STORAGE)
@@ -611,7 +613,7 @@ static char *storage_remedy(const PolicySet *policies, const AuditInstance *i) {
         return text_new("tidbnumactl replan %s", i->name);
 }
 
-static void audit_storage_node(Audit *a, const AuditInstance *i) {
+static void audit_storage_node(Audit *a, const ServerInstance *i) {
         const Device *disk;
 
         if (!i->device || id_set_is_empty(&i->storage_nodes) || a->in->topology->n_nodes < 2 ||
@@ -632,7 +634,7 @@ static void audit_storage_node(Audit *a, const AuditInstance *i) {
 }
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */
-static bool writes_much(const AuditInstance *i) {
+static bool writes_much(const ServerInstance *i) {
         const Product product = audit_product(i);
 
         return i->device && (product == PRODUCT_TIKV || product == PRODUCT_PD);
@@ -640,7 +642,7 @@ static bool writes_much(const AuditInstance *i) {
 
 static void audit_shared_disk(Audit *a) {
         for (size_t k = 0; k < a->in->n_instances; k++) {
-                const AuditInstance *i = &a->in->instances[k], *other = a->in->instances;
+                const ServerInstance *i = &a->in->instances[k], *other = a->in->instances;
 
                 if (!writes_much(i))
                         continue;
@@ -658,7 +660,7 @@ static void audit_shared_disk(Audit *a) {
 }
 
 /* What has restricted it, as a part of a sentence. */
-static const char *hand_of(const AuditInstance *i, StartSource start) {
+static const char *hand_of(const ServerInstance *i, StartSource start) {
         static const char *const texts[N_START_SOURCES] = {
                 [START_AFFINITY] = "CPUAffinity= of its unit",
                 [START_NUMA] = "NUMAPolicy= and NUMAMask= of its unit",
@@ -673,7 +675,7 @@ static const char *hand_of(const AuditInstance *i, StartSource start) {
                                           : "taskset, or by itself";
 }
 
-static char *hand_remedy(const AuditInstance *i, StartSource start) {
+static char *hand_remedy(const ServerInstance *i, StartSource start) {
         const char *unit = i->unit ? i->unit : i->name; /* by the unit's start: it has one */
 
         switch (start) {
@@ -710,7 +712,7 @@ static void append_set(const char *what, IdView set, Text *text) {
 
 /* The daemon cannot change a memory policy that a process has set itself, and the kernel (6.2 and
  * later) keeps the CPUs that a thread has chosen. */
-static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
+static void audit_bound_by_hand(Audit *a, const ServerInstance *i) {
         const StartSource start = i->by_hand.start, memory_start = i->memory_source;
         _cleanup_text_ Text sets = { 0 };
 
@@ -749,7 +751,7 @@ static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
                            i->memory_policy, hand_of(i, memory_start));
 }
 
-static void audit_reserved_cpus(Audit *a, const AuditInstance *i) {
+static void audit_reserved_cpus(Audit *a, const ServerInstance *i) {
         const bool listed = id_set_intersects(&i->cpus, &a->in->reserved_cpus);
         const CpuSet taken = id_set_and(&i->allowed_cpus, &a->in->reserved_cpus);
 
@@ -767,7 +769,7 @@ static void audit_reserved_cpus(Audit *a, const AuditInstance *i) {
                    id_set_list(&taken));
 }
 
-static void audit_gomaxprocs(Audit *a, const AuditInstance *i) {
+static void audit_gomaxprocs(Audit *a, const ServerInstance *i) {
         const CpuSet left = by_hand_left(&i->by_hand, &i->cpus);
         const uint32_t n_left = id_set_count(&left), quota = (i->cpu_quota + 99) / 100;
         const uint32_t n = quota > 0 && quota < n_left ? quota : n_left;
@@ -794,7 +796,7 @@ static void audit_gomaxprocs(Audit *a, const AuditInstance *i) {
 
 /* TiKV makes its read pool when it starts, of 80 % of the CPUs that it sees then and at least 4
  * threads (UnifiedReadPoolConfig). */
-static void audit_kept_pools(Audit *a, const AuditInstance *i) {
+static void audit_kept_pools(Audit *a, const ServerInstance *i) {
         const uint32_t n = id_set_count(&i->cpus), most = n > 4 ? n : 4;
 
         if (i->n_read_threads == 0 || n == 0)
@@ -818,14 +820,14 @@ static void audit_labels(Audit *a) {
         size_t n = 0, n_asked = 0;
 
         for (size_t i = 0; i < a->in->n_instances; i++) {
-                const AuditInstance *instance = &a->in->instances[i];
+                const ServerInstance *instance = &a->in->instances[i];
 
                 n += audit_product(instance) == PRODUCT_TIKV;
                 if (audit_product(instance) == PRODUCT_PD && !locations)
                         locations = server_report_find(&instance->said, SERVER_LOCATION_LABELS);
         }
         for (size_t i = 0; n > 1 && i < a->in->n_instances; i++) {
-                const AuditInstance *instance = &a->in->instances[i];
+                const ServerInstance *instance = &a->in->instances[i];
 
                 if (audit_product(instance) != PRODUCT_TIKV || instance->said.n_settings == 0)
                         continue;
@@ -852,7 +854,7 @@ static void audit_labels(Audit *a) {
                            n);
 }
 
-static void audit_lost_cpus(Audit *a, const AuditInstance *i) {
+static void audit_lost_cpus(Audit *a, const ServerInstance *i) {
         CpuSet lost = topology_withheld_cpus(a->in->topology);
 
         id_set_subtract(&lost, &a->in->topology->taken_cpus);
@@ -944,7 +946,7 @@ static void (*const rules_of_machine[])(Audit *a) = {
 };
 
 /* Of an instance that is placed. */
-static void (*const rules_of_instance[])(Audit *a, const AuditInstance *i) = {
+static void (*const rules_of_instance[])(Audit *a, const ServerInstance *i) = {
         audit_node_exceeded, audit_huge_pool,  audit_storage_node, audit_bound_by_hand,
         audit_reserved_cpus, audit_gomaxprocs, audit_kept_pools,   audit_lost_cpus,
 };
@@ -957,7 +959,7 @@ int audit_build(const AuditInput *input, AuditReport *ret) {
         for (size_t i = 0; i < set->n_policies; i++)
                 a.strict |= !set->policies[i].built_in && set->policies[i].memory == MEMORY_BIND;
         for (size_t i = 0; i < input->n_instances; i++)
-                if (input->instances[i].placed) {
+                if (is_placed(&input->instances[i])) {
                         id_set_union(&a.nodes, &input->instances[i].nodes);
                         id_set_union(&a.cpus, &input->instances[i].cpus);
                 }
@@ -966,9 +968,9 @@ int audit_build(const AuditInput *input, AuditReport *ret) {
         for (size_t k = 0; k < ELEMENTSOF(rules_of_machine); k++)
                 rules_of_machine[k](&a);
         for (size_t i = 0; i < input->n_instances; i++) {
-                const AuditInstance *instance = &input->instances[i];
+                const ServerInstance *instance = &input->instances[i];
 
-                for (size_t k = 0; instance->placed && k < ELEMENTSOF(rules_of_instance); k++)
+                for (size_t k = 0; is_placed(instance) && k < ELEMENTSOF(rules_of_instance); k++)
                         rules_of_instance[k](&a, instance);
         }
         r = a.report.error;

@@ -97,16 +97,13 @@ typedef struct AdviceSubject {
                 ServerInstance instance;
         };
         Product product;
-        const char *unplaced; /* a sentence: why it has no nodes, and so no advice; "" else */
-        NodeSet nodes;
-        CpuSet cpus;
-        bool whole_nodes; /* `cpus` are all online CPUs of `nodes` */
-        MemoryMode memory;
-        uint32_t n_cpus;             /* of `cpus` */
-        uint32_t weight;             /* its policy's, else its product's */
-        uint32_t cpu_share;          /* N: its part of them among the heavy instances there */
-        uint32_t cpus_seen;          /* by the server: at most its quota */
-        uint64_t memory_bytes;       /* M: of `nodes`, together */
+        const char *unplaced;  /* a sentence: why it has no nodes, and so no advice; "" else */
+        bool whole_nodes;      /* `cpus` are all online CPUs of `nodes` */
+        uint32_t n_cpus;       /* of `cpus`, without those that it is kept from by hand */
+        uint32_t weight;       /* its policy's, else its product's */
+        uint32_t cpu_share;    /* N: its part of them among the heavy instances there */
+        uint32_t cpus_seen;    /* by the server: at most its quota */
+        uint64_t memory_bytes; /* M: of `nodes`, together */
         uint64_t memory_share_bytes; /* likewise divided; at most what limits its control group */
         bool limited; /* that limit is less than its part: it sizes itself by it when it starts */
         size_t *sharers; /* indexes of the other heavy instances on its nodes; owned */

@@ -53,10 +53,14 @@ int server_setting_parse(const char *value, uint64_t *ret);
  * last one of `location_labels` (with commas; NULL: not known) or "host"? */
 bool server_report_tells_host(const ServerReport *tikv, const char *location_labels);
 
-/* An instance, running or imagined, and what is known of it for a judgement of its sizes. Borrowed;
- * what is made of it may keep pointers. */
+/* An instance, running or imagined, where the plan has it, and what is known of it for a judgement
+ * of that and of its sizes. Borrowed; what is made of it may keep pointers. */
 typedef struct ServerInstance {
         INSTANCE_IDENTITY;
+        union { /* the fields are its own, and together they are `place` */
+                struct Placement;
+                Placement place;
+        };
         const Policy
                 *policy;     /* its match.exe gives the product where `exe` does not; may be NULL */
         int32_t pid;         /* of its oldest process; 0: it does not run */
@@ -75,4 +79,15 @@ typedef struct ServerInstance {
                                      * answer */
         const char *card, *address; /* of several network cards the one of its node, and an address
                                      * of that card; NULL: none, not known */
+        CpuSet allowed_cpus;        /* that it may use now; empty: not known */
+        const char *memory_policy;  /* that it has set itself, as numa(7) has it; NULL: none */
+        StartSource memory_source;  /* what of its start chooses memory nodes */
+        bool start_known;           /* the daemon has read what its start chooses */
+        const DeviceList *disks;    /* all of them; NULL: not known */
+        HugeNeed huge;              /* reserved huge pages that it has mapped; none: not known */
+        size_t n_read_threads;      /* TIKV_READ_THREADS; 0: none, not known */
 } ServerInstance;
+
+/* The names of the threads of TiKV's unified read pool begin so: the kernel keeps 15 characters of
+ * "unified-read-pool-0" (components/tikv_util/src/yatp_pool). */
+#define TIKV_READ_THREADS "unified-read-po"

@@ -83,16 +83,14 @@
 
 #include "tidbnumad/model/advice.h"
 #include "tidbnumad/model/topology.h"
-#include "tidbnumad/plan/placement.h"
 
 typedef struct AdviceInput {
         const Topology *topology;
         const ServerInstance *instances; /* all that they refer to must outlive the report */
         size_t n_instances;
-        const PlacementPlan *plan; /* its choices have the same index as the instances */
-        bool daemon_binds;         /* the policies are enforced */
-        const char *host;          /* its name; NULL: not known */
+        bool daemon_binds; /* the policies are enforced */
+        const char *host;  /* its name; NULL: not known */
 } AdviceInput;
 
-/* 0, -EINVAL (the plan is not one of these instances) or -ENOMEM. */
+/* 0 or -ENOMEM. */
 int advice_build(const AdviceInput *input, AdviceReport *ret);

@@ -22,28 +22,6 @@
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/plan/start-limits.h"
 
-/* The names of the threads of TiKV's unified read pool begin so: the kernel keeps 15 characters of
- * "unified-read-pool-0" (components/tikv_util/src/yatp_pool). */
-#define TIKV_READ_THREADS "unified-read-po"
-
-/* An instance, and where the plan has it. Borrowed. */
-typedef struct AuditInstance {
-        union {
-                struct ServerInstance;
-                ServerInstance instance;
-        };
-        bool placed;
-        NodeSet nodes; /* by the plan, as `cpus` */
-        CpuSet cpus;
-        CpuSet allowed_cpus;       /* that it may use now; empty: not known */
-        const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
-        StartSource memory_source; /* what of its start chooses memory nodes */
-        bool start_known;          /* the daemon has read what its start chooses */
-        const DeviceList *disks;   /* all of them; NULL: not known */
-        const HugeNeed *huge;      /* reserved huge pages that it has mapped; NULL: not known */
-        size_t n_read_threads;     /* TIKV_READ_THREADS; 0: none, not known */
-} AuditInstance;
-
 /* A unit, running or not, that cannot be started bound. Borrowed. */
 typedef struct AuditUnit {
         const char *name, *reason, *remedy;
@@ -57,7 +35,7 @@ typedef struct AuditInput {
         const NodeCounters *nodes_before, *nodes; /* two readings, by index; both NULL: not read */
         const HugePools *pools;                   /* of reserved huge pages; NULL: not read */
         const PolicySet *policies;
-        const AuditInstance *instances;
+        const ServerInstance *instances;
         size_t n_instances;
         const AuditUnit *units; /* NULL: not known, as only the daemon reads them */
         size_t n_units;

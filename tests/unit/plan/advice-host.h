@@ -15,8 +15,6 @@ typedef struct Host {
         Node nodes[HOST_NODES_MAX];
         Topology topology;
         ServerInstance instances[HOST_INSTANCES_MAX];
-        PlacementChoice choices[HOST_INSTANCES_MAX];
-        PlacementPlan plan;
         size_t n;
         AdviceReport report;
 } Host;
@@ -43,23 +41,20 @@ static inline void host_init(Host *host, size_t n_nodes, uint32_t cpus, uint64_t
 /* An instance with all CPUs of its nodes. */
 static inline ServerInstance *host_add(Host *host, const char *name, const char *exe,
                                        const char *nodes) {
-        Placement *placement = &host->choices[host->n].placement;
         ServerInstance *instance = &host->instances[host->n++];
 
         *instance = (ServerInstance){ .name = (char *)name, .exe = (char *)exe };
-        placement->nodes = node_set(nodes);
-        placement->cpus = topology_cpus_of(&host->topology, &placement->nodes);
-        placement->reason = "";
+        instance->nodes = node_set(nodes);
+        instance->cpus = topology_cpus_of(&host->topology, &instance->nodes);
+        instance->reason = "";
         return instance;
 }
 
 static inline void host_advise(Host *host) {
         AdviceInput input = { .topology = &host->topology,
                               .instances = host->instances,
-                              .n_instances = host->n,
-                              .plan = &host->plan };
+                              .n_instances = host->n };
 
-        host->plan = (PlacementPlan){ .choices = host->choices, .n_choices = host->n };
         assert_int_equal(advice_build(&input, &host->report), 0);
         assert_int_equal(host->report.n_subjects, host->n);
 }

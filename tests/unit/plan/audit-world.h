@@ -23,12 +23,11 @@ typedef struct World {
         char *all_cards[2];
         IrqPolicy irq_policy;
         PolicySet set;
-        AuditInstance instances[3];
+        ServerInstance instances[3];
         ServerSetting settings[2];
         ServerReport said[2];
         AuditUnit units[1];
         uint64_t n_huge[2], n_free_huge[2];
-        HugeNeed huge;
         HugePools pools;
         AuditInput input;
 } World;
@@ -83,33 +82,31 @@ static inline void init(World *w) {
         w->set = (PolicySet){
                 .policies = w->policies, .n_policies = 2, .irqs = &w->irq_policy, .n_irqs = 1
         };
-        w->instances[0] = (AuditInstance){ .name = S("tidb-4000"),
-                                           .policy = &w->policies[0],
-                                           .exe = S("/opt/tidb-server"),
-                                           .pid = 10,
-                                           .placed = true,
-                                           .nodes = node_set("0"),
-                                           .cpus = cpu_set("0-2"),
-                                           .allowed_cpus = cpu_set("0-2"),
-                                           .need_bytes = 8 * GIB,
-                                           .limit_bytes = 64 * GIB,
-                                           .gomaxprocs = 3 };
-        w->instances[1] = (AuditInstance){ .name = S("tikv-20160"),
-                                           .policy = &w->policies[1],
-                                           .exe = S("/opt/tikv-server"),
-                                           .pid = 11,
-                                           .placed = true,
-                                           .nodes = node_set("1"),
-                                           .cpus = cpu_set("4-7"),
-                                           .allowed_cpus = cpu_set("4-7"),
-                                           .device = "nvme0n1",
-                                           .storage_nodes = node_set("1"),
-                                           .need_bytes = 8 * GIB,
-                                           .limit_bytes = 85 * GIB,
-                                           .n_read_threads = 4 };
-        w->instances[2] = (AuditInstance){ .name = S("tikv-20161"),
-                                           .policy = &w->policies[1],
-                                           .exe = S("/opt/tikv-server") };
+        w->instances[0] = (ServerInstance){ .name = S("tidb-4000"),
+                                            .policy = &w->policies[0],
+                                            .exe = S("/opt/tidb-server"),
+                                            .pid = 10,
+                                            .nodes = node_set("0"),
+                                            .cpus = cpu_set("0-2"),
+                                            .allowed_cpus = cpu_set("0-2"),
+                                            .need_bytes = 8 * GIB,
+                                            .limit_bytes = 64 * GIB,
+                                            .gomaxprocs = 3 };
+        w->instances[1] = (ServerInstance){ .name = S("tikv-20160"),
+                                            .policy = &w->policies[1],
+                                            .exe = S("/opt/tikv-server"),
+                                            .pid = 11,
+                                            .nodes = node_set("1"),
+                                            .cpus = cpu_set("4-7"),
+                                            .allowed_cpus = cpu_set("4-7"),
+                                            .device = "nvme0n1",
+                                            .storage_nodes = node_set("1"),
+                                            .need_bytes = 8 * GIB,
+                                            .limit_bytes = 85 * GIB,
+                                            .n_read_threads = 4 };
+        w->instances[2] = (ServerInstance){ .name = S("tikv-20161"),
+                                            .policy = &w->policies[1],
+                                            .exe = S("/opt/tikv-server") };
         for (size_t i = 0; i < 2; i++) {
                 w->settings[i] = (ServerSetting){ S("server.labels.host"), S("db1") };
                 w->said[i] = (ServerReport){ .settings = &w->settings[i], .n_settings = 1 };
@@ -117,9 +114,8 @@ static inline void init(World *w) {
         }
         /* A node's pool holds what the TiDB has reserved, another's has pages as well. */
         huge_need_add(
-                &w->huge,
+                &w->instances[0].huge,
                 &(HugeUse){ .page_bytes = 2 << 20, .n_mapped = 26, .n_touched = 2, .n_inside = 2 });
-        w->instances[0].huge = &w->huge;
         for (size_t i = 0; i < 2; i++) {
                 w->n_huge[i] = 30;
                 w->n_free_huge[i] = 28;
