@@ -13,11 +13,18 @@ delete_state() {
     done
 }
 
-# When the daemon stopped, it restored or kept the bindings, as enforcement.on_stop defines.
+# When the daemon stopped, it restored or kept the bindings, as enforcement.on_stop defines, as far as it could.
 report_bindings() {
-    n=$(find "$root/run/tidbnumad/undo" -name '*.json' 2>/dev/null | wc -l)
+    undo=$root/run/tidbnumad/undo
+    n=$(find "$undo" -name '*.json' 2>/dev/null | wc -l)
     if [ "$n" -gt 0 ]; then
-        echo "tidbnumad: $n bindings or settings stay in force (enforcement.on_stop is keep, or the daemon was paused). Their undo records are kept" \
-            "in $root/run/tidbnumad/undo until the next boot: install tidbnumad again and run 'tidbnumactl release --all' to restore them."
+        left="$n bindings or settings stay in force"
+        [ ! -e "$undo/host.record" ] || left="$left, and settings of the host"
+    elif [ -e "$undo/host.record" ]; then
+        left='settings of the host stay in force'
+    else
+        return 0
     fi
+    echo "tidbnumad: $left (enforcement.on_stop is keep, the daemon was paused, or a release failed: journalctl -u tidbnumad). Their undo records are" \
+        "kept in $undo until the next boot, which ends them too: install tidbnumad again and run 'tidbnumactl release --all' to restore them before."
 }
