@@ -120,7 +120,7 @@ static const struct {
         { "R5", "its nodes belong to several sockets" },
         { "R3", "a tidb-server on more than one node; several servers on one node each are "
                 "faster" },
-        { "", "its former nodes are no longer available to it: it moves" },
+        { "", "it is bound to other nodes than the plan gives it: it moves" },
         { "R2", "its policy or its numa_node names a reserved node, which it shares with the "
                 "network card's interrupts" },
         { "", "its nodes have no memory: only its CPUs are bound, and all of its memory is "

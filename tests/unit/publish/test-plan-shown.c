@@ -176,7 +176,7 @@ PLAN_TEST(plan) {
                 "placed, or its device is there (R2)\n"
                 "warning: tikv-20160: it is exclusive but shares a node with another exclusive "
                 "instance: there are too few nodes, or their devices are on the same node (R3)\n"
-                "warning: tikv-20160, pd-2: its former nodes are no longer available to it: it "
+                "warning: tikv-20160, pd-2: it is bound to other nodes than the plan gives it: it "
                 "moves\n"
                 "warning: tikv-20160: it has its own memory policy, interleave:0-7 (numactl?), "
                 "which the kernel changes when memory is bound: a release cannot restore it; "
