@@ -277,6 +277,7 @@ static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
         const UndoRecord *record = restore->record;
         const bool there = error == 0 && strcmp(unit->load_state, "not-found") != 0;
         _cleanup_close_ int fd = -EBADF;
+        const char *sentence = NULL;
         bool any = false;
 
         if (error == 0)
@@ -301,8 +302,11 @@ static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
                         restore->writes[i] |= undo_values_have(&p->ours, ID_VIEW(&shown));
                 any |= restore->writes[i];
         }
-        if (error == 0 && any && strcmp(unit->load_state, "loaded") != 0)
+        if (error == 0 && any && strcmp(unit->load_state, "loaded") != 0) {
                 error = strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
+                sentence = error == -ERFKILL ? "its unit is masked"
+                                             : "systemd could not load its unit's file";
+        }
         if (error == 0 && fd >= 0)
                 (void)lift_brake(fd, record);
         if (error == 0)
@@ -311,7 +315,7 @@ static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
                                                     !restore->writes[UNIT_LIMIT])
                                          ? RESTORE_WIDEN
                                          : RESTORE_CLEAR;
-        restore->call->reply(&(Error){ .code = error }, restore->call->userdata);
+        restore->call->reply(&(Error){ error, sentence }, restore->call->userdata);
 }
 
 static int restore_read_unit(Backend *backend, UndoRestore *restore, BusUnitReply reply) {

@@ -27,8 +27,3 @@ int error_prefix(Error *error, int code, const char *format, ...) _printf_(3, 4)
 
 /* What is known: the sentence, or else strerror(3) of the code. */
 const char *error_sentence(const Error *error);
-
-/* For "%s%s%s": strerror(3) of the code, and behind it the sentence, if there is one. */
-#define ERROR_IN_FULL(error)                                                                       \
-        strerror(-(error)->code), (error)->sentence ? ": " : "",                                   \
-                (error)->sentence ? (error)->sentence : ""

@@ -53,8 +53,8 @@ static void limit_note_failure(const Binder *b, Instance *i, const Error *error)
         if (l->retry.failures == 0)
                 journal_log(&b->host->journal, LOG_WARNING,
                             &INSTANCE_FIELDS(i, .reason = reason_of_error(error->code)),
-                            "%s: its memory limit cannot be set: %s%s%s; trying again", i->name,
-                            ERROR_IN_FULL(error));
+                            "%s: its memory limit cannot be set: %s; trying again", i->name,
+                            error_sentence(error));
         retry_failed(&l->retry, RETRY_FIRST_USEC, RETRY_LAST_USEC, clock_monotonic_usec());
 }
 

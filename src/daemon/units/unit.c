@@ -132,8 +132,8 @@ static void unit_not_prepared(Unit *u, Reason code, const Error *error) {
         if (u->failures++ == 0)
                 journal_log(&u->units->host->journal, LOG_WARNING,
                             &(JournalFields){ .instance = u->place.label, .reason = code },
-                            "%s is not prepared: %s%s%s; trying again at each scan", u->place.name,
-                            ERROR_IN_FULL(error));
+                            "%s is not prepared: %s; trying again at each scan", u->place.name,
+                            error_sentence(error));
         unit_set_report(u, "failed", reason_to_sentence(code), code);
         u->place.known = false;
         host_queue(u->units->host, HOST_WORK_PUBLISH);
@@ -201,7 +201,9 @@ void unit_decide(Unit *u) {
         if (!is_wanted(&w) && unit_is_prepared(u)) {
                 unit_set_report(u, "unprepared", w.reason, w.code);
                 undo_release_begin(u->units->undo, unit_record(u),
-                                   *w.reason ? w.reason : "no policy names it any more");
+                                   *w.reason  ? w.reason
+                                   : w.policy ? "its policy prepares nothing for its start"
+                                              : "no policy names it any more");
                 return;
         }
         wanted[UNIT_CPUS] = ID_VIEW(&w.cpus);
@@ -230,8 +232,10 @@ void unit_decide(Unit *u) {
         if (r >= 0)
                 r = undo_before(u->units->undo, record, &change);
         if (r < 0) {
-                unit_not_prepared(u, REASON_RECORD_UNWRITABLE,
-                                  &(Error){ r, "the original values cannot be saved" });
+                _cleanup_error_ Error error = { 0 };
+
+                (void)error_prefix(&error, r, "the original values cannot be saved: ");
+                unit_not_prepared(u, REASON_RECORD_UNWRITABLE, &error);
                 return;
         }
         r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);

@@ -81,6 +81,7 @@ static struct {
         Call requests[CALLS_MAX];
         size_t n_requests;
         unsigned n_calls, n_writes, n_masks, fault_at; /* the call that is harmed; 0: none */
+        const char *load_state;                        /* of its unit; NULL: it is loaded */
         Fault fault;
         int error;
 } world;
@@ -344,7 +345,7 @@ static inline void request_do(Call *q) {
 
 static inline void request_answer(Call *q, int error) {
         BusUnit unit = { .id = unit_name(),
-                         .load_state = "loaded",
+                         .load_state = world.load_state ?: "loaded",
                          .active_state = "active",
                          .group = world.group,
                          .fragment = "",

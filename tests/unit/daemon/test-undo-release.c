@@ -101,6 +101,20 @@ BOUND_TEST(paused) {
         assert_given_back(d);
 }
 
+/* Until it is unmasked, and what prevents it is said with the unit's name. */
+BOUND_TEST(masked) {
+        world.load_state = "masked";
+        ask_for(d, "sequence-test");
+        for (unsigned n = 0; n < PASSES_MAX && d->rooms.undo.releases.list[0]->retry.failures == 0;
+             n++)
+                daemon_pass(d);
+        assert_string_equal(error_sentence(&d->rooms.undo.releases.list[0]->failure),
+                            "systemd: its unit is masked; run systemctl unmask "
+                            "sequence-test.service");
+        world.load_state = "loaded";
+        assert_given_back(d);
+}
+
 /* Its nodes change meanwhile: it is not bound to others before it is back. */
 BOUND_TEST(not_bound_again_on_its_way_back) {
         undo_release_begin(&d->rooms.undo, d->rooms.undo.records.records[0], "a test");

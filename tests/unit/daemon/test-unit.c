@@ -131,6 +131,8 @@ WORLD_TEST(prepared_and_given_back) {
         place(w, "", 0);
         assert_int_equal(decide(w), 0);
         assert_true(record(w)->releasing); /* the release writes it */
+        assert_string_equal(w->rooms.undo.releases.list[0]->why,
+                            "its policy prepares nothing for its start");
 }
 
 /* A part that is not wanted any more is as it was, while the rest stays. */
