@@ -318,9 +318,15 @@ int source_edit_add(SourceEditList *list, SourceSpan at, const Text *text) {
 
 int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
         const char *done = file->text;
-        SourceLine line = { 0 };
+        SourceLine line = { 0 }, any = { 0 };
         uint32_t number = 0;
+        bool crlf = false;
 
+        while (source_line_next(file, &any) && any.next) {
+                crlf = any.next - any.end == 2 && any.end[0] == '\r';
+                if (!crlf)
+                        break;
+        }
         /* By insertion, which keeps the order of equal ones: they come nearly sorted. */
         for (size_t i = 1; i < list->n_edits; i++) {
                 const SourceEdit edit = list->edits[i];
@@ -354,7 +360,11 @@ int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
                 for (uint32_t k = 0; k < edit->at.length && to < line.end; k++)
                         to = next_character(to, line.end);
                 text_append_bytes(ret, done, (size_t)(from - done));
-                text_append(ret, edit->text);
+                for (const char *c = edit->text; *c; c++) {
+                        if (crlf && *c == '\n')
+                                text_append(ret, "\r");
+                        text_append_bytes(ret, c, 1);
+                }
                 done = to;
         }
         text_append_bytes(ret, done, (size_t)(file->text + file->size - done));

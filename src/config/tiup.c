@@ -68,6 +68,11 @@ static bool is_in_lines(const YamlNode *mapping) {
                mapping->at.column == mapping->children[0].at.column;
 }
 
+/* An edit replaces a part of one line. */
+static bool is_on_one_line(const YamlNode *value) {
+        return !value || value->at.length < UINT32_MAX;
+}
+
 /* Appends the folder: what is relative is below `base`. Without blanks around it, as TiUP's Abs()
  * takes it. */
 static void append_dir(Text *text, const char *base, const char *dir, size_t length) {
@@ -228,8 +233,10 @@ static int read_server(const Reader *r, Product product, const YamlNode *entry, 
         *server = (TiupServer){ .product = product,
                                 .at = entry->at,
                                 .on_each_host = host,
-                                .in_lines =
-                                        !host && is_in_lines(entry) && yaml_find_own(entry, "host"),
+                                .in_lines = !host && is_in_lines(entry) &&
+                                            yaml_find_own(entry, "host") &&
+                                            is_on_one_line(yaml_find_own(entry, "host")) &&
+                                            is_on_one_line(own_nodes) && is_on_one_line(own_cores),
                                 .host = strdup(host ? host : yaml_find_text(entry, "host")) };
         if (!host)
                 server->host_at = yaml_find(entry, "host")->at;

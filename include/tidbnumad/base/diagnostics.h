@@ -118,6 +118,7 @@ void source_edit_list_done(SourceEditList *list);
 /* A copy of `text`. 0 or -ENOMEM. */
 int source_edit_add(SourceEditList *list, SourceSpan at, const Text *text);
 
-/* Appends the file with the edits in it; sorts them by place, those of one place in the order in
- * which they were added. 0; -EINVAL: the file has no such place, or two overlap; -ENOMEM. */
+/* Appends the file with the edits in it, whose lines end as those of the file if all end by "\r\n";
+ * sorts them by place, those of one place in the order in which they were added. 0; -EINVAL: the
+ * file has no such place, or two overlap; -ENOMEM. */
 int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret);

@@ -132,7 +132,8 @@ typedef struct TiupServer {
         SourceSpan cores_at;  /* likewise, `numa_cores` */
         SourceSpan config_at; /* the first key of its own `config`; line 0: it has none */
         bool on_each_host;    /* of `monitored`, where nothing can be filled in for one host */
-        bool in_lines;        /* one key a line: nothing can be filled into braces and aliases */
+        bool in_lines;        /* one key a line: nothing can be filled into braces, aliases, or
+                               * around values of several lines */
         bool config_fits;     /* likewise, `config`; also: there is none */
 } TiupServer;
 

@@ -161,11 +161,12 @@ TEST(long_lines) {
 
 #define FILE_TEXT "a: 1 # one\r\n\xc3\xa9: \"2\"\nlast"
 
-static int edit(const SourceSpan *places, const char *const *texts, size_t n, Text *ret) {
+static int edit_file(const char *content, const SourceSpan *places, const char *const *texts,
+                     size_t n, Text *ret) {
         _cleanup_source_edit_list_ SourceEditList edits = { 0 };
         _cleanup_source_file_list_ SourceFileList files = { 0 };
 
-        assert_int_equal(source_file_list_add(&files, "f", FILE_TEXT, strlen(FILE_TEXT)), 0);
+        assert_int_equal(source_file_list_add(&files, "f", content, strlen(content)), 0);
         for (size_t i = 0; i < n; i++) {
                 _cleanup_text_ Text text = { 0 };
 
@@ -173,6 +174,28 @@ static int edit(const SourceSpan *places, const char *const *texts, size_t n, Te
                 assert_int_equal(source_edit_add(&edits, places[i], &text), 0);
         }
         return source_edit_apply(&files.files[0], &edits, ret);
+}
+
+static int edit(const SourceSpan *places, const char *const *texts, size_t n, Text *ret) {
+        return edit_file(FILE_TEXT, places, texts, n, ret);
+}
+
+TEST(lines_that_are_added_end_as_the_others) {
+        const SourceSpan places[] = { { 1, SOURCE_EDIT_LINE_END, 0 }, { 2, 1, 0 } };
+        const char *const texts[] = { "\n  b: 2", "c\n" };
+        static const struct {
+                const char *content, *expected;
+        } rows[] = { { "a\r\nd\r\n", "a\r\n  b: 2\r\nc\r\nd\r\n" },
+                     { "a\r\nd", "a\r\n  b: 2\r\nc\r\nd" },
+                     { "a\r\nd\n", "a\n  b: 2\r\nc\nd\n" },
+                     { "a\nd\r\n", "a\n  b: 2\nc\nd\r\n" } };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                _cleanup_text_ Text text = { 0 };
+
+                assert_int_equal(edit_file(rows[i].content, places, texts, 2, &text), 0);
+                assert_string_equal(text.data, rows[i].expected);
+        }
 }
 
 TEST(edits_are_applied_by_place_whatever_their_order) {

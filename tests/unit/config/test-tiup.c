@@ -262,10 +262,15 @@ TEST(what_is_in_braces_or_shared_cannot_be_filled_in) {
                                    "  - host: c\n    config: {performance.max-procs: 3}\n"
                                    "  - host: d\n    config: &s\n      log.level: warn\n"
                                    "  - host: e\n    config: *s\n"
-                                   "  - host: f\n    config:\n"),
+                                   "  - host: f\n    config:\n"
+                                   "  - host: g\n    numa_node: \"0,\\\n      1\"\n"
+                                   "  - host: h\n    numa_cores: >-\n      0-1\n"
+                                   "  - host: \"i\\\n      j\"\n"),
                          0);
         assert_false(p.topology.servers[0].in_lines);
         assert_false(p.topology.servers[1].in_lines);
+        for (size_t i = 6; i < 9; i++)
+                assert_false(p.topology.servers[i].in_lines);
         for (size_t i = 2; i < 6; i++) {
                 assert_true(p.topology.servers[i].in_lines);
                 assert_false(p.topology.servers[i].config_fits);
