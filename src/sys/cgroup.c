@@ -184,13 +184,19 @@ int cgroup_foreach_pid(int cgroup_fd, int (*callback)(pid_t pid, void *userdata)
         return foreach_pid_below(cgroup_fd, callback, userdata, 0, &n_groups);
 }
 
-typedef struct Kind {
-        const char *name;
-        size_t field;
-} Kind;
-
-static int numa_stat_parse_kinds(const char *text, const Kind *kinds, size_t n_kinds,
-                                 NumaStatRow *rows, size_t n_rows) {
+int numa_stat_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows, size_t n_rows) {
+        static const struct {
+                const char *name;
+                size_t field;
+        } kinds[] = {
+                { "anon", offsetof(NumaStatRow, anon_bytes) },
+                { "file", offsetof(NumaStatRow, file_bytes) },
+                { "shmem", offsetof(NumaStatRow, shmem_bytes) },
+                { "file_mapped", offsetof(NumaStatRow, mapped_bytes) },
+                { "hierarchical_anon=", offsetof(NumaStatRow, anon_bytes) },
+                { "hierarchical_file=", offsetof(NumaStatRow, file_bytes) },
+        };
+        const uint64_t unit = strncmp(text, "total=", 6) == 0 ? page_bytes : 1;
         _cleanup_free_ char *copy = strdup(text);
         char *save = NULL;
         size_t n = 0;
@@ -201,23 +207,21 @@ static int numa_stat_parse_kinds(const char *text, const Kind *kinds, size_t n_k
                 size_t length = strcspn(line, " ="), k = 0;
                 char *values = NULL, *v;
 
-                /* v1: "anon=374 N0=374", with the total at the name. */
-                length += line[length] == '=' ? strcspn(line + length, " ") : 0;
-                for (; k < n_kinds; k++) {
-                        const size_t n_name = strlen(kinds[k].name);
-
-                        if (strncmp(line, kinds[k].name, n_name) == 0 &&
-                            (n_name == length || line[n_name - 1] == '='))
-                                break;
-                }
+                /* v1: "hierarchical_anon=374 N0=374", with the total at the name. */
+                length += line[length] == '=';
+                while (k < ELEMENTSOF(kinds) &&
+                       (strncmp(line, kinds[k].name, length) != 0 || kinds[k].name[length] != '\0'))
+                        k++;
+                if (length > 0 && line[length - 1] == '=')
+                        length += strcspn(line + length, " ");
                 /* "N0=4096 N1=0 …" after the kind. */
-                for (v = k < n_kinds ? strtok_r(line + length, " ", &values) : NULL; v;
+                for (v = k < ELEMENTSOF(kinds) ? strtok_r(line + length, " ", &values) : NULL; v;
                      v = strtok_r(NULL, " ", &values)) {
-                        uint64_t bytes;
+                        uint64_t amount;
                         unsigned node;
                         size_t i = 0;
 
-                        if (sscanf(v, "N%u=%" SCNu64, &node, &bytes) != 2)
+                        if (sscanf(v, "N%u=%" SCNu64, &node, &amount) != 2)
                                 return -EBADMSG;
                         while (i < n && rows[i].node != node)
                                 i++;
@@ -225,35 +229,10 @@ static int numa_stat_parse_kinds(const char *text, const Kind *kinds, size_t n_k
                                 return -ENOSPC;
                         if (i == n)
                                 rows[n++] = (NumaStatRow){ .node = node };
-                        *(uint64_t *)((char *)&rows[i] + kinds[k].field) = bytes;
+                        *(uint64_t *)((char *)&rows[i] + kinds[k].field) = amount * unit;
                 }
         }
         return n > 0 ? (int)n : -EBADMSG;
-}
-
-int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
-        static const Kind kinds[] = {
-                { "anon", offsetof(NumaStatRow, anon_bytes) },
-                { "file", offsetof(NumaStatRow, file_bytes) },
-                { "shmem", offsetof(NumaStatRow, shmem_bytes) },
-                { "file_mapped", offsetof(NumaStatRow, mapped_bytes) },
-        };
-
-        return numa_stat_parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);
-}
-
-int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows, size_t n_rows) {
-        static const Kind kinds[] = {
-                { "hierarchical_anon=", offsetof(NumaStatRow, anon_bytes) },
-                { "hierarchical_file=", offsetof(NumaStatRow, file_bytes) },
-        };
-        int n = numa_stat_parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);
-
-        for (int i = 0; i < n; i++) {
-                rows[i].anon_bytes *= page_bytes;
-                rows[i].file_bytes *= page_bytes;
-        }
-        return n;
 }
 
 int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows) {
@@ -262,9 +241,7 @@ int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows) {
 
         if (r < 0)
                 return absent_file_error(cgroup_fd, r);
-        if (strncmp(text, "total=", 6) == 0)
-                return numa_stat_v1_parse(text, (uint64_t)sysconf(_SC_PAGESIZE), rows, n_rows);
-        return numa_stat_parse(text, rows, n_rows);
+        return numa_stat_parse(text, (uint64_t)sysconf(_SC_PAGESIZE), rows, n_rows);
 }
 
 /* --- what is charged, and the limits --- */
@@ -274,31 +251,27 @@ int cgroup_memory_stat_parse(const char *text, CgroupMemory *ret) {
                 const char *v1, *v2;
                 size_t field;
         } rows[] = {
-                { "total_inactive_file", "inactive_file",
+                { "\ntotal_inactive_file ", "\ninactive_file ",
                   offsetof(CgroupMemory, inactive_file_bytes) },
-                { "total_active_file", "active_file", offsetof(CgroupMemory, active_file_bytes) },
-                { "total_dirty", "file_dirty", offsetof(CgroupMemory, unclean_bytes) },
-                { "total_writeback", "file_writeback", offsetof(CgroupMemory, unclean_bytes) },
+                { "\ntotal_active_file ", "\nactive_file ",
+                  offsetof(CgroupMemory, active_file_bytes) },
+                { "\ntotal_dirty ", "\nfile_dirty ", offsetof(CgroupMemory, unclean_bytes) },
+                { "\ntotal_writeback ", "\nfile_writeback ",
+                  offsetof(CgroupMemory, unclean_bytes) },
         };
         const bool v1 = strstr(text, "\ntotal_") != NULL;
-        unsigned n_found = 0;
+        int r = -EBADMSG;
 
         ret->inactive_file_bytes = ret->active_file_bytes = ret->unclean_bytes = 0;
-        for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-                line += *line == '\n';
-                for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                        const char *name = v1 ? rows[i].v1 : rows[i].v2;
-                        const size_t length = strlen(name);
-                        uint64_t bytes;
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                uint64_t bytes;
 
-                        if (strncmp(line, name, length) != 0 || line[length] != ' ' ||
-                            sscanf(line + length, " %" SCNu64, &bytes) != 1)
-                                continue;
-                        *(uint64_t *)((char *)ret + rows[i].field) += bytes;
-                        n_found++;
-                }
+                if (parse_field(text, v1 ? rows[i].v1 : rows[i].v2, &bytes) < 0)
+                        continue;
+                *(uint64_t *)((char *)ret + rows[i].field) += bytes;
+                r = 0;
         }
-        return n_found > 0 ? 0 : -EBADMSG;
+        return r;
 }
 
 /* "max" of v2, and the number of pages that no memory has of v1, are none. */

@@ -12,7 +12,7 @@ static void check_numa_stat(const char *text, size_t n_rows) {
         int n;
 
         if (rows && exact) {
-                n = numa_stat_parse(text, exact, n_rows);
+                n = numa_stat_parse(text, 4096, exact, n_rows);
                 check(n == -EBADMSG || n == -ENOSPC || n == -ENOMEM ||
                       (n > 0 && (size_t)n <= n_rows));
                 for (int i = 1; i < n; i++)

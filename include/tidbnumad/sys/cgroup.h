@@ -53,8 +53,7 @@ int cgroup_mems_write(int cgroup_fd, const NodeSet *mems);
  * callback ends the walk and is returned. */
 int cgroup_foreach_pid(int cgroup_fd, int (*callback)(pid_t pid, void *userdata), void *userdata);
 
-/* One row of memory.numa_stat on v2 (cgroup-v2.rst): bytes of one kind by node. Unknown kinds are
- * passed over. */
+/* What memory.numa_stat says of one node (cgroup-v2.rst). Unknown kinds are passed over. */
 typedef struct NumaStatRow {
         uint32_t node;
         uint64_t anon_bytes;
@@ -63,13 +62,11 @@ typedef struct NumaStatRow {
         uint64_t mapped_bytes; /* the part of file_bytes that is mapped; unknown on v1 */
 } NumaStatRow;
 
-/* Fills up to `n_rows` rows, one a node, and returns their number. -EBADMSG: not such a file;
- * -ENOSPC: more nodes than rows. */
-int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows);
-
-/* The same of v1's file (cgroup-v1/memory.rst), which counts pages: the hierarchical rows, with the
- * groups below as on v2. Shared memory is part of `anon_bytes` there, and no row of its own. */
-int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows, size_t n_rows);
+/* Fills up to `n_rows` rows, one a node, and returns their number. v1's file begins with a total
+ * and counts pages (cgroup-v1/memory.rst): of it the hierarchical rows, with the groups below as on
+ * v2. Shared memory is part of `anon_bytes` there, and no row of its own. -EBADMSG: not such a
+ * file; -ENOSPC: more nodes than rows. */
+int numa_stat_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows, size_t n_rows);
 
 /* Reads memory.numa_stat of either version. -EOPNOTSUPP: no memory controller for this group;
  * -ESRCH: gone. */

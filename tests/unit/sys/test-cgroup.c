@@ -32,7 +32,7 @@ static const char numa_stat[] = "anon N0=1769472 N1=83886080\n"
 TEST(numa_stat) {
         NumaStatRow rows[4];
 
-        assert_int_equal(numa_stat_parse(numa_stat, rows, 4), 2);
+        assert_int_equal(numa_stat_parse(numa_stat, 4096, rows, 4), 2);
         assert_int_equal(rows[0].node, 0);
         assert_int_equal(rows[0].anon_bytes, 1769472);
         assert_int_equal(rows[0].file_bytes, 4096);
@@ -55,22 +55,22 @@ TEST(numa_stat_v1) {
                                    "N1=0\n";
         NumaStatRow rows[2];
 
-        assert_int_equal(numa_stat_v1_parse(text, 4096, rows, 2), 2);
+        assert_int_equal(numa_stat_parse(text, 4096, rows, 2), 2);
         assert_int_equal(rows[0].node, 0);
         assert_int_equal(rows[0].anon_bytes, 3 * 4096);
         assert_int_equal(rows[0].file_bytes, 10 * 4096);
         assert_int_equal(rows[1].anon_bytes, 5 * 4096);
         assert_int_equal(rows[1].file_bytes, 2 * 4096);
         assert_int_equal(rows[1].shmem_bytes, 0);
-        assert_int_equal(numa_stat_v1_parse(text, 4096, rows, 1), -ENOSPC);
-        assert_int_equal(numa_stat_v1_parse("anon=7 N0=7\n", 4096, rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse(text, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse(text, 4096, rows, 1), -ENOSPC);
+        assert_int_equal(numa_stat_parse("anon=7 N0=7\n", 4096, rows, 2), -EBADMSG);
 }
 
 TEST(numa_stat_of_sparse_nodes) {
         NumaStatRow rows[2];
 
-        assert_int_equal(numa_stat_parse("shmem N72=5\nanon N8=18446744073709551615", rows, 2), 2);
+        assert_int_equal(
+                numa_stat_parse("shmem N72=5\nanon N8=18446744073709551615", 4096, rows, 2), 2);
         assert_int_equal(rows[0].node, 72);
         assert_int_equal(rows[0].shmem_bytes, 5);
         assert_int_equal(rows[0].anon_bytes, 0);
@@ -81,20 +81,20 @@ TEST(numa_stat_of_sparse_nodes) {
 TEST(numa_stat_refuses) {
         NumaStatRow rows[2];
 
-        assert_int_equal(numa_stat_parse("", rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse("unknown N0=1\n", rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse("an N0=1\n N1=2\n", rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse("anon\nfile\n", rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse("anon 5\n", rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse("anon N0\n", rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse("anon N0=\n", rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse("anon 0=1\n", rows, 2), -EBADMSG);
-        assert_int_equal(numa_stat_parse("anon N0=1 Nx=1\n", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("unknown N0=1\n", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("an N0=1\n N1=2\n", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon\nfile\n", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon 5\n", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon N0\n", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon N0=\n", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon 0=1\n", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon N0=1 Nx=1\n", 4096, rows, 2), -EBADMSG);
         /* v1 counts pages and looks like this: never to be taken for bytes. */
-        assert_int_equal(numa_stat_parse("total=5526 N0=5526\nanon=374 N0=374\n", rows, 2),
+        assert_int_equal(numa_stat_parse("total=5526 N0=5526\nanon=374 N0=374\n", 4096, rows, 2),
                          -EBADMSG);
-        assert_int_equal(numa_stat_parse(numa_stat, rows, 1), -ENOSPC);
-        assert_int_equal(numa_stat_parse(numa_stat, rows, 0), -ENOSPC);
+        assert_int_equal(numa_stat_parse(numa_stat, 4096, rows, 1), -ENOSPC);
+        assert_int_equal(numa_stat_parse(numa_stat, 4096, rows, 0), -ENOSPC);
 }
 
 static CgroupVersion version_of(const char *const *files) {
