@@ -109,6 +109,20 @@ bool text_ends_with(const char *text, const char *suffix) {
         return text && text_ends_with_n(text, strlen(text), suffix);
 }
 
+bool text_has_word(const char *list, char separator, char end, const char *word) {
+        const char ends[] = { separator, end, '\0' };
+
+        for (const char *p = list;; p++) {
+                const size_t length = strcspn(p, ends);
+
+                if (length == strlen(word) && memcmp(p, word, length) == 0)
+                        return true;
+                p += length;
+                if (*p != separator)
+                        return false;
+        }
+}
+
 bool text_equal(const char *a, const char *b) {
         return a && b ? strcmp(a, b) == 0 : a == b;
 }

@@ -21,7 +21,7 @@ bool backend_systemd_runs(const Sysroot *sysroot) {
 }
 
 const char *backend_systemd_why_not(const Sysroot *sysroot) {
-        char text[1024] = "", *save = NULL, *word;
+        char text[1024] = "";
 
         if (!backend_systemd_runs(sysroot))
                 return "enforcement.backend is systemd, but systemd does not run on this host";
@@ -30,12 +30,10 @@ const char *backend_systemd_why_not(const Sysroot *sysroot) {
                        "v1; use cgroup1 or auto";
         if (path_read(sysroot->cgroup_fd, text, sizeof(text), "cgroup.controllers") < 0)
                 text[0] = '\0';
-        word = strtok_r(text, " ", &save);
-        while (word && strcmp(word, "cpuset") != 0)
-                word = strtok_r(NULL, " ", &save);
-        return word ? NULL
-                    : "enforcement.backend is systemd, but the kernel's cpuset controller is "
-                      "missing or used by cgroup v1; see /sys/fs/cgroup/cgroup.controllers";
+        return text_has_word(text, ' ', '\0', "cpuset")
+                       ? NULL
+                       : "enforcement.backend is systemd, but the kernel's cpuset controller is "
+                         "missing or used by cgroup v1; see /sys/fs/cgroup/cgroup.controllers";
 }
 
 int backend_cgroup1_probe(const Sysroot *sysroot, bool in_unit) {

@@ -369,15 +369,6 @@ int pressure_read(int cgroup_fd, Pressure *ret) {
 
 /* --- the hierarchies of v1 --- */
 
-static bool has_word(const char *list, const char *word) {
-        size_t length = strlen(word);
-
-        for (const char *p = list; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
-                if (strcspn(p, ",") == length && strncmp(p, word, length) == 0)
-                        return true;
-        return false;
-}
-
 void cgroup1_mount_done(Cgroup1Mount *mount) {
         free(mount->point);
         *mount = (Cgroup1Mount){ 0 };
@@ -396,7 +387,8 @@ int cgroup1_mount_parse(const char *mountinfo, const char *controller, Cgroup1Mo
 
                 /* With noprefix the files have other names: the cpusets of old, mounted by hand. */
                 if (strcmp(m->type, "cgroup") == 0 && strcmp(m->root, "/") == 0 &&
-                    has_word(m->options, controller) && !has_word(m->options, "noprefix") &&
+                    text_has_word(m->options, ',', '\0', controller) &&
+                    !text_has_word(m->options, ',', '\0', "noprefix") &&
                     (!found || !mount_is_read_only(m)))
                         found = m;
         }

@@ -294,21 +294,6 @@ bool proc_has_program(const ProcHandle *handle) {
         return proc_held_is_in_exec(handle) || readlinkat(handle->dir_fd, "exe", &start, 1) >= 0;
 }
 
-/* Is `word` in the list of controllers? "" is in the empty list, which is the unified hierarchy's.
- */
-static bool list_has_controller(const char *list, size_t length, const char *word) {
-        const size_t n_word = strlen(word);
-
-        for (size_t at = 0; at <= length;) {
-                size_t n = strcspn(list + at, ",:");
-
-                if (n == n_word && memcmp(list + at, word, n) == 0)
-                        return true;
-                at += n + 1;
-        }
-        return false;
-}
-
 int proc_cgroup_path_parse(const char *text, const char *controller, char **ret) {
         const char *found = NULL;
 
@@ -323,7 +308,8 @@ int proc_cgroup_path_parse(const char *text, const char *controller, char **ret)
                 if (list[length] != ':' || list[length + 1] != '/' ||
                     (length == 0) != (n_id == 1 && *p == '0'))
                         return -ENXIO;
-                if (!list_has_controller(list, length, controller))
+                /* The unified hierarchy's list is empty, which has the word "" alone. */
+                if (!text_has_word(list, ',', ':', controller))
                         continue;
                 if (found)
                         return -ENXIO;

@@ -35,6 +35,10 @@ static inline const char *text_string(const Text *text) {
 bool text_ends_with(const char *text, const char *suffix);
 bool text_ends_with_n(const char *text, size_t length, const char *suffix);
 
+/* Is `word` one of the words of the list, which `separator` is between, and `end` or a NUL behind?
+ */
+bool text_has_word(const char *list, char separator, char end, const char *word);
+
 /* Also equal: both are NULL. */
 bool text_equal(const char *a, const char *b);
 

@@ -24,6 +24,17 @@ TEST(appends_bytes) {
         assert_memory_equal(text.data, "abx\0y", 6); /* terminated */
 }
 
+TEST(words_of_a_list) {
+        assert_true(text_has_word("rw,cpuset,noprefix", ',', '\0', "cpuset"));
+        assert_true(text_has_word("rw", ',', '\0', "rw"));
+        assert_true(text_has_word("cpu  io", ' ', '\0', "io"));
+        assert_true(text_has_word("cpu,cpuacct:/a", ',', ':', "cpuacct"));
+        assert_true(text_has_word(":/", ',', ':', "")); /* the one word of an empty list */
+        assert_false(text_has_word("cpu:,cpuset", ',', ':', "cpuset"));
+        assert_false(text_has_word("cpuset,cpu_", ',', '\0', "cpu"));
+        assert_false(text_has_word("", ',', '\0', "cpu"));
+}
+
 TEST(reset_keeps_the_memory) {
         _cleanup_text_ Text text = { 0 };
         size_t allocated;
