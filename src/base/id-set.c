@@ -136,10 +136,8 @@ int id_view_render_list(IdView set, char *buffer, size_t size) {
 
                 while (id_view_has(set, (uint32_t)last + 1))
                         last++;
-                n = last > first ? snprintf(buffer + length, size - length, "%s%d-%d",
-                                            length ? "," : "", first, last)
-                                 : snprintf(buffer + length, size - length, "%s%d",
-                                            length ? "," : "", first);
+                n = snprintf(buffer + length, size - length, last > first ? "%s%d-%d" : "%s%d",
+                             length ? "," : "", first, last);
                 if (n < 0 || (size_t)n >= size - length) {
                         buffer[0] = '\0';
                         return -ENOSPC;

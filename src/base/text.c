@@ -89,6 +89,12 @@ char *text_newv(const char *format, va_list args) {
         return vasprintf(&text, format, args) < 0 ? NULL : text;
 }
 
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size) {
+        for (size_t i = 0; i < size; i++)
+                hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
+        return hash;
+}
+
 char *text_new(const char *format, ...) {
         va_list args;
         char *text;

@@ -402,18 +402,10 @@ static json_t *record_from_bytes(const char *bytes) {
         return text.error ? NULL : json_string(text.data);
 }
 
-/* Of any length: a list that cannot be written in full must not be written at all. */
 json_t *record_from_set(IdView set) {
-        _cleanup_text_ Text text = { 0 };
+        char list[ID_SET_LIST_ANY];
 
-        text_append(&text, "");
-        for (int id = id_view_next(set, 0), end; id >= 0; id = id_view_next(set, (uint32_t)end)) {
-                for (end = id + 1; id_view_has(set, (uint32_t)end);)
-                        end++;
-                text_appendf(&text, end == id + 1 ? "%s%d" : "%s%d-%d", text.length ? "," : "", id,
-                             end - 1);
-        }
-        return text.error ? NULL : json_string(text.data);
+        return id_view_render_list(set, list, sizeof(list)) < 0 ? NULL : json_string(list);
 }
 
 /* --- and back --- */

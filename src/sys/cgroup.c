@@ -495,7 +495,6 @@ void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]) {
                                              "cpuset.",       "cpu.",
                                              "cpuacct.",      "memory." };
         size_t n = 0, most = CGROUP1_NAME_MAX - 1 - strlen("~0123456789abcdef");
-        uint64_t checksum = UINT64_C(14695981039346656037); /* FNV-1a */
         bool changed = false;
 
         for (size_t i = 0; i < ELEMENTSOF(taken); i++)
@@ -510,9 +509,8 @@ void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]) {
                 buffer[n] = bad ? '_' : (char)c;
         }
         changed |= n == 0 || name[n];
-        for (const char *p = name; *p; p++)
-                checksum = (checksum ^ (unsigned char)*p) * UINT64_C(1099511628211);
         if (changed)
-                n += (size_t)snprintf(buffer + n, CGROUP1_NAME_MAX - n, "~%016" PRIx64, checksum);
+                n += (size_t)snprintf(buffer + n, CGROUP1_NAME_MAX - n, "~%016" PRIx64,
+                                      hash_bytes(HASH_BEGIN, name, strlen(name)));
         buffer[n] = '\0';
 }

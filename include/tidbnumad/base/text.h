@@ -48,6 +48,10 @@ char *text_newv(const char *format, va_list args) _printf_(1, 0);
 
 #define _cleanup_text_ _cleanup_(text_done)
 
+/* A checksum of bytes (FNV-1a), or with its result for `hash`, of these after others. */
+#define HASH_BEGIN UINT64_C(14695981039346656037)
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size);
+
 /* Secrets in command lines. */
 
 /* Appends `bytes`, arguments that each end with a NUL, with "***" in place of secrets:

@@ -137,11 +137,9 @@ static void limit_tell_left_out(const Journal *journal, JournalLimit *limit) {
 static JournalLimit *limit_exceeded(const Journal *journal, const char *policy, const char *kind,
                                     unsigned max) {
         const uint64_t now = clock_monotonic_usec();
-        uint64_t key = UINT64_C(14695981039346656037) ^ (uintptr_t)kind; /* FNV-1a */
+        const uint64_t key = hash_bytes(HASH_BEGIN ^ (uintptr_t)kind, policy, strlen(policy));
         JournalLimit *limit = NULL, *over = NULL;
 
-        for (const char *p = policy; *p; p++)
-                key = (key ^ (uint8_t)*p) * UINT64_C(1099511628211);
         /* Its own one, else one whose minute is over, else one that it shares. */
         for (size_t i = 0; i < JOURNAL_LIMITS && !limit; i++) {
                 if (journal->limits[i].key == key)

@@ -56,14 +56,11 @@ void irq_note_owners(Interrupts *irq) {
         if (!irq)
                 return;
         REGISTRY_FOREACH(i, irq->registry) {
-                const CpuSet *cpus = &i->planned.placement.cpus;
-                uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+                const Placement *to = &i->planned.placement;
 
-                if (!i->planned.known || id_set_is_empty(&i->planned.placement.nodes))
-                        continue;
-                for (size_t k = 0; k < ELEMENTSOF(cpus->words); k++)
-                        hash = (hash ^ cpus->words[k]) * UINT64_C(1099511628211);
-                sum += (hash ^ i->policy->place.share) * UINT64_C(1099511628211);
+                if (i->planned.known && !id_set_is_empty(&to->nodes))
+                        sum += hash_bytes(HASH_BEGIN ^ i->policy->place.share, &to->cpus,
+                                          sizeof(to->cpus));
         }
         if (sum != irq->owners_sum)
                 irq_events_reconcile_within(irq, OWNERS_DELAY_USEC);

@@ -502,11 +502,8 @@ static const char revoked[] = "it failed or was started again within a minute of
 
 /* --- what it asks for --- */
 
-/* FNV-1a */
 static void hash_text(uint64_t *hash, const char *text) {
-        for (; *text; text++)
-                *hash = (*hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
-        *hash = (*hash ^ 0xff) * UINT64_C(1099511628211);
+        *hash = hash_bytes(*hash, text, strlen(text) + 1);
 }
 
 /* The folders of unit files are root's, and local; what a link in them leads to may be not. */
@@ -524,7 +521,7 @@ static void hash_file(uint64_t *hash, const char *path) {
 void unit_start_note(Unit *u, const BusUnit *read) {
         Host *host = u->units->host;
         StartLimits limits = { 0 };
-        uint64_t hash = UINT64_C(14695981039346656037);
+        uint64_t hash = HASH_BEGIN;
         char *files[FILES_MAX]; /* that were asked for; owned */
         size_t n_files = 0;
         bool unread = false, late = false; /* late: an answer is not there yet */
