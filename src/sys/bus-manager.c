@@ -345,22 +345,12 @@ static int on_unit(sd_bus_message *message, void *userdata, _unused_ sd_bus_erro
 
 int bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, void *userdata,
                           sd_bus_slot **ret_slot) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         const ReadCall call = { .reply = reply, .userdata = userdata };
-        _cleanup_free_ char *path = NULL;
-        int r;
 
-        if (!bus)
-                return -ENOTCONN;
-        r = sd_bus_path_encode(BUS_MANAGER_PATH "/unit", unit, &path);
-        if (r >= 0)
-                r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, path,
-                                                   "org.freedesktop.DBus.Properties", "GetAll");
         /* All interfaces at once, as systemctl does: a unit that is not loaded is loaded for each
          * call, and forgotten after it. */
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", "");
-        return r < 0 ? r : bus_units_send(bus, message, on_unit, &call, sizeof(call), 0, ret_slot);
+        return bus ? bus_units_get(bus, unit, "", NULL, on_unit, &call, sizeof(call), ret_slot)
+                   : -ENOTCONN;
 }
 
 static int on_list(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
@@ -385,37 +375,28 @@ static int on_list(sd_bus_message *message, void *userdata, _unused_ sd_bus_erro
         return 0;
 }
 
-static int list_units(BusManager *m, const char *method, char *const *globs, const ListCall *call) {
+int bus_manager_list_units(BusManager *manager, char *const *globs, bool files, BusListReply reply,
+                           void *userdata) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
+        const ListCall call = { .files = files, .reply = reply, .userdata = userdata };
         char *none[] = { NULL };
         int r;
 
-        if (!m->bus)
+        if (!manager->bus)
                 return -ENOTCONN;
-        r = sd_bus_message_new_method_call(m->bus, &message, BUS_SYSTEMD, BUS_MANAGER_PATH,
-                                           BUS_MANAGER, method);
+        r = sd_bus_message_new_method_call(
+                manager->bus, &message, BUS_SYSTEMD, BUS_MANAGER_PATH, BUS_MANAGER,
+                files ? "ListUnitFilesByPatterns" : "ListUnitsByPatterns");
         if (r >= 0)
                 r = sd_bus_message_append_strv(message, none); /* in any state */
         if (r >= 0)
                 r = sd_bus_message_append_strv(message, (char **)globs);
         if (r >= 0)
-                r = bus_units_send(m->bus, message, on_list, call, sizeof(*call), 0, &slot);
+                r = bus_units_send(manager->bus, message, on_list, &call, sizeof(call), 0, &slot);
         if (r >= 0)
                 (void)sd_bus_slot_set_floating(slot, 1);
         return r;
-}
-
-int bus_manager_list_units(BusManager *manager, char *const *globs, BusListReply reply,
-                           void *userdata) {
-        return list_units(manager, "ListUnitsByPatterns", globs,
-                          &(ListCall){ .reply = reply, .userdata = userdata });
-}
-
-int bus_manager_list_unit_files(BusManager *manager, char *const *globs, BusListReply reply,
-                                void *userdata) {
-        return list_units(manager, "ListUnitFilesByPatterns", globs,
-                          &(ListCall){ .files = true, .reply = reply, .userdata = userdata });
 }
 
 bool bus_manager_is_runtime(const Sysroot *sysroot, const char *unit, const char *property) {

@@ -88,6 +88,24 @@ int bus_units_send(sd_bus *bus, sd_bus_message *message, sd_bus_message_handler_
         return 0;
 }
 
+int bus_units_get(sd_bus *bus, const char *unit, const char *interface, const char *property,
+                  sd_bus_message_handler_t on_reply, const void *call, size_t size,
+                  sd_bus_slot **ret_slot) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        _cleanup_free_ char *path = NULL;
+        int r = unit ? sd_bus_path_encode(BUS_MANAGER_PATH "/unit", unit, &path) : 0;
+
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(
+                        bus, &message, BUS_SYSTEMD, path ? path : BUS_MANAGER_PATH,
+                        "org.freedesktop.DBus.Properties", property ? "Get" : "GetAll");
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", interface);
+        if (r >= 0 && property)
+                r = sd_bus_message_append(message, "s", property);
+        return r < 0 ? r : bus_units_send(bus, message, on_reply, call, size, 0, ret_slot);
+}
+
 int bus_units_foreach_property(sd_bus_message *message, BusPropertyReader reader, void *userdata) {
         int r = sd_bus_message_enter_container(message, 'a', "{sv}");
 
@@ -376,36 +394,18 @@ static int on_tasks(sd_bus_message *message, void *userdata, _unused_ sd_bus_err
         return 0;
 }
 
-static int properties_call(sd_bus *bus, const char *path, const char *method, const char *interface,
-                           const char *property, const ReadCall *call, sd_bus_slot **ret_slot) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        int r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, path,
-                                               "org.freedesktop.DBus.Properties", method);
-
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", interface);
-        if (r >= 0 && property)
-                r = sd_bus_message_append(message, "s", property);
-        return r < 0 ? r
-                     : bus_units_send(bus, message, call->reply ? on_scope : on_tasks, call,
-                                      sizeof(*call), 0, ret_slot);
-}
-
 int bus_scope_read(sd_bus *bus, const char *scope, BusScopeReply reply, void *userdata,
                    sd_bus_slot **ret_slot) {
         const ReadCall call = { .reply = reply, .userdata = userdata };
-        _cleanup_free_ char *path = NULL;
-        int r = sd_bus_path_encode(BUS_MANAGER_PATH "/unit", scope, &path);
 
-        return r < 0 ? r
-                     : properties_call(bus, path, "GetAll", BUS_SYSTEMD ".Scope", NULL, &call,
-                                       ret_slot);
+        return bus_units_get(bus, scope, BUS_SYSTEMD ".Scope", NULL, on_scope, &call, sizeof(call),
+                             ret_slot);
 }
 
 int bus_scope_read_default_tasks(sd_bus *bus, BusTasksReply reply, void *userdata,
                                  sd_bus_slot **ret_slot) {
         const ReadCall call = { .tasks_reply = reply, .userdata = userdata };
 
-        return properties_call(bus, BUS_MANAGER_PATH, "Get", BUS_MANAGER, "DefaultTasksMax", &call,
-                               ret_slot);
+        return bus_units_get(bus, NULL, BUS_MANAGER, "DefaultTasksMax", on_tasks, &call,
+                             sizeof(call), ret_slot);
 }

@@ -92,12 +92,10 @@ int bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, voi
 typedef void (*BusListReply)(int error, const char *unit, const char *load_state,
                              const char *active_state, void *userdata);
 
-/* Loaded units, or unit files, whose names match one of the globs (fnmatch(3), FNM_NOESCAPE).
- * Nothing is loaded for it. `globs` ends with NULL. */
-int bus_manager_list_units(BusManager *manager, char *const *globs, BusListReply reply,
+/* Loaded units, or with `files` unit files, whose names match one of the globs (fnmatch(3),
+ * FNM_NOESCAPE). Nothing is loaded for it. `globs` ends with NULL. */
+int bus_manager_list_units(BusManager *manager, char *const *globs, bool files, BusListReply reply,
                            void *userdata);
-int bus_manager_list_unit_files(BusManager *manager, char *const *globs, BusListReply reply,
-                                void *userdata);
 
 /* Was the property set until the next boot (`systemctl set-property --runtime`, or by us), and not
  * by a unit file of the admin's? */

@@ -40,6 +40,12 @@ typedef void (*BusUnitsReply)(const Error *error, void *userdata);
 int bus_units_send(sd_bus *bus, sd_bus_message *message, sd_bus_message_handler_t on_reply,
                    const void *call, size_t size, uint64_t timeout_usec, sd_bus_slot **ret_slot);
 
+/* The same with a call that reads a property of an interface of a unit, or of systemd's manager
+ * itself (`unit` NULL); or all of them (`property` NULL), of all its interfaces (""). */
+int bus_units_get(sd_bus *bus, const char *unit, const char *interface, const char *property,
+                  sd_bus_message_handler_t on_reply, const void *call, size_t size,
+                  sd_bus_slot **ret_slot);
+
 /* For each entry of the dictionary "a{sv}" that comes next: the callback reads its value, or skips
  * it. A negative answer of the callback ends it and is returned. */
 typedef int (*BusPropertyReader)(sd_bus_message *message, const char *name, void *userdata);

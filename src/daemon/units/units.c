@@ -103,8 +103,8 @@ static void on_scanned(int error, const char *name, const char *load_state,
         }
 }
 
-static void list_units(Units *units, char *const *globs, BusListReply reply) {
-        if (globs && bus_manager_list_units(&units->bus, globs, reply, units) >= 0)
+static void list_units(Units *units, char *const *globs, bool files, BusListReply reply) {
+        if (globs && bus_manager_list_units(&units->bus, globs, files, reply, units) >= 0)
                 units->n_lists++;
 }
 
@@ -133,10 +133,8 @@ static void unit_list_reconcile_all(Units *units) {
                         if (u && !u->place.known && !u->call)
                                 unit_reconcile(u);
                 }
-                list_units(units, p.globs.words, on_listed);
-                if (p.globs.words &&
-                    bus_manager_list_unit_files(&units->bus, p.globs.words, on_listed, units) >= 0)
-                        units->n_lists++;
+                list_units(units, p.globs.words, false, on_listed);
+                list_units(units, p.globs.words, true, on_listed);
         }
         unit_list_settle(units);
 }
@@ -225,7 +223,7 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
                  * loads a unit, whose signal would cause the next read, without end. */
                 if (u || (known_unit_is_service(name) &&
                           known_unit_is_named(&units->host->policies, name)))
-                        list_units(units, globs, on_listed);
+                        list_units(units, globs, false, on_listed);
                 break;
         case BUS_EVENT_JOB_REMOVED:
                 if (u && u->idle)
@@ -394,7 +392,7 @@ void units_scan(Units *units) {
                 globs[n_globs++] = units->units[i]->place.name;
         }
         if (n_globs > 0)
-                list_units(units, globs, on_scanned);
+                list_units(units, globs, false, on_scanned);
 }
 
 bool units_did_narrow(const Units *units, const char *unit) {

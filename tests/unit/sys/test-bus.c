@@ -326,7 +326,7 @@ TEST(no_bus, PEER) {
 
         assert_int_equal(bus_manager_read_unit(NULL, "a.service", on_unit, &got, &slot), -ENOTCONN);
         bus_manager_close(&peer.manager);
-        assert_int_equal(bus_manager_list_units(&peer.manager, NULL, NULL, NULL), -ENOTCONN);
+        assert_int_equal(bus_manager_list_units(&peer.manager, NULL, false, NULL, NULL), -ENOTCONN);
 }
 
 /* --- lists --- */
@@ -368,7 +368,7 @@ static void list_units(Answer answer) {
         run();
         listed[0] = '\0';
         peer.answer = answer;
-        assert_int_equal(bus_manager_list_units(&peer.manager, globs, on_listed, NULL), 0);
+        assert_int_equal(bus_manager_list_units(&peer.manager, globs, false, on_listed, NULL), 0);
         run();
 }
 
@@ -376,7 +376,7 @@ static void list_files(Answer answer) {
         run();
         listed[0] = '\0';
         peer.answer = answer;
-        assert_int_equal(bus_manager_list_unit_files(&peer.manager, globs, on_listed, NULL), 0);
+        assert_int_equal(bus_manager_list_units(&peer.manager, globs, true, on_listed, NULL), 0);
         run();
 }
 
@@ -409,7 +409,7 @@ TEST(lists_that_do_not_fit, PEER) {
 TEST(bus_that_ends_before_the_list, PEER) {
         run();
         listed[0] = '\0';
-        assert_int_equal(bus_manager_list_units(&peer.manager, globs, on_listed, NULL), 0);
+        assert_int_equal(bus_manager_list_units(&peer.manager, globs, false, on_listed, NULL), 0);
         peer.bus = bus_units_close(peer.bus);
         run();
         assert_true(listed[0] == '-' || listed[0] == '\0');
