@@ -333,7 +333,6 @@ static int cpuset_send_home(pid_t pid, void *userdata) {
         const char *home;
         ProcessId id;
         ProcStat stat = { 0 };
-        char *slash;
         int r = proc_open(backend->sysroot, pid, &handle);
 
         if (r < 0)
@@ -358,9 +357,9 @@ static int cpuset_send_home(pid_t pid, void *userdata) {
         if (!path)
                 return -ENOMEM;
         /* The directory, or what is left above it. */
-        while ((r = cgroup_open_below(backend->root_fd, path, &fd)) == -ESRCH &&
-               (slash = strrchr(path, '/')) && strcmp(path, "/") != 0)
-                slash[slash == path] = '\0';
+        do
+                r = cgroup_open_below(backend->root_fd, path, &fd);
+        while (r == -ESRCH && path_cut_last(path));
         if (r < 0)
                 return r;
         if (strcmp(path, home) != 0)

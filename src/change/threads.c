@@ -73,34 +73,18 @@ static int cpuset_cpus_read(Backend *backend, const ProcHandle *handle, const ch
         int r = 0;
 
         if (backend->root_fd >= 0 || cgroup_version(backend->sysroot) != CGROUP_V2) {
-                _cleanup_close_ int fd = -EBADF;
-
                 if (backend->root_fd < 0)
                         r = cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
                 if (r >= 0)
                         r = proc_cgroup_path_read(handle, "cpuset", &path);
-                if (r >= 0)
-                        r = cgroup_open_below(backend->root_fd, path, &fd);
-                return r < 0 ? r : cgroup_effective_cpus_read(fd, ret);
-        }
-        if (cgroup)
+        } else if (cgroup)
                 path = strdup(cgroup);
         else
                 r = proc_cgroup_read(handle, &path);
         if (r < 0 || !path)
                 return r < 0 ? r : -ENOMEM;
-        /* The group itself, or the first one above it for which the controller is enabled. */
-        for (;;) {
-                _cleanup_close_ int fd = -EBADF;
-                char *slash = strrchr(path, '/');
-
-                r = cgroup_open(backend->sysroot, path, &fd);
-                if (r >= 0)
-                        r = cgroup_effective_cpus_read(fd, ret);
-                if (r != -EOPNOTSUPP || !slash || strcmp(path, "/") == 0)
-                        return r;
-                slash[slash == path] = '\0';
-        }
+        return cgroup_nearest_cpus_read(
+                backend->root_fd >= 0 ? backend->root_fd : backend->sysroot->cgroup_fd, path, ret);
 }
 
 /* --- threads --- */

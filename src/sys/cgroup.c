@@ -101,6 +101,19 @@ int cgroup_effective_read_of(const Sysroot *sysroot, const char *path, CpuSet *r
         return r < 0 ? r : cgroup_effective_read(fd, ret_cpus, ret_mems);
 }
 
+int cgroup_nearest_cpus_read(int root_fd, char *path, CpuSet *ret) {
+        do {
+                _cleanup_close_ int fd = -EBADF;
+                int r = cgroup_open_below(root_fd, path, &fd);
+
+                if (r >= 0)
+                        r = cgroup_effective_cpus_read(fd, ret);
+                if (r < 0 ? r != -EOPNOTSUPP : !id_set_is_empty(ret))
+                        return r;
+        } while (path_cut_last(path));
+        return -EOPNOTSUPP;
+}
+
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret) {
         return cgroup_read_list(cgroup_fd, "cpuset.cpus", NULL, ID_TARGET(ret));
 }

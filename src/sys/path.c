@@ -186,6 +186,15 @@ int path_read_link_name(int dir_fd, char **ret, const char *format, ...) {
         return *ret ? 0 : -ENOMEM;
 }
 
+bool path_cut_last(char *path) {
+        char *slash = strrchr(path, '/');
+
+        if (!slash || strcmp(path, "/") == 0)
+                return false;
+        slash[slash == path] = '\0';
+        return true;
+}
+
 bool path_exists(int dir_fd, const char *format, ...) {
         char path[PATH_MAX + 1];
 

@@ -227,16 +227,6 @@ uint32_t members_read_cpus_used(const Members *m) {
 
 /* --- CPUs and nodes --- */
 
-/* The group above the last part of the path. False: there is none. */
-static bool path_cut_last(char *path) {
-        char *slash = strrchr(path, '/');
-
-        if (!slash || slash[1] == '\0')
-                return false;
-        slash[slash == path ? 1 : 0] = '\0';
-        return true;
-}
-
 /* So many groups are read at most on the way up: somebody else makes them. */
 enum { GROUPS_ABOVE_MAX = 16 };
 

@@ -316,13 +316,9 @@ int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *di
                 return -EINVAL;
         /* A directory that does not exist yet will be where the one above it is. */
         (void)strcpy(path, dir);
-        while ((fd = open_below(root_fd, path)) == -ENOENT || fd == -ENOTDIR) {
-                char *slash = strrchr(path, '/');
-
-                if (strcmp(path, "/") == 0)
-                        break;
-                slash[slash == path ? 1 : 0] = '\0';
-        }
+        do
+                fd = open_below(root_fd, path);
+        while ((fd == -ENOENT || fd == -ENOTDIR) && path_cut_last(path));
         if (fd < 0)
                 return fd;
         r = mountinfo_parse(mountinfo, &table);

@@ -451,35 +451,14 @@ int own_cpuset_read_cpus(const Sysroot *sysroot, pid_t pid, CpuSet *ret) {
         _cleanup_close_ int root = -EBADF;
         int r = proc_open(sysroot, pid, &handle);
 
-        if (r >= 0 && v1)
-                r = proc_cgroup_path_read(&handle, "cpuset", &path);
+        if (r >= 0)
+                r = v1 ? proc_cgroup_path_read(&handle, "cpuset", &path)
+                       : proc_cgroup_read(&handle, &path);
         if (r >= 0)
                 r = v1                       ? cgroup1_open(sysroot, "cpuset", &root)
                     : sysroot->cgroup_fd < 0 ? -EOPNOTSUPP
                                              : cgroup_open(sysroot, "/", &root);
-        if (r >= 0 && !v1)
-                r = proc_cgroup_read(&handle, &path);
-        while (r >= 0) {
-                _cleanup_close_ int group = -EBADF;
-                char *slash = strrchr(path, '/');
-                CpuSet cpus;
-
-                r = cgroup_open_below(root, path, &group);
-                if (r >= 0)
-                        r = cgroup_effective_cpus_read(group, &cpus);
-                /* On v1 the sets are empty in a group that was not set up: nothing runs there. */
-                if (r >= 0 && !id_set_is_empty(&cpus)) {
-                        *ret = cpus;
-                        return 0;
-                }
-                if (r < 0 && r != -EOPNOTSUPP)
-                        return r;
-                if (!slash)
-                        return -EOPNOTSUPP;
-                *slash = '\0';
-                r = 0;
-        }
-        return r;
+        return r < 0 ? r : cgroup_nearest_cpus_read(root, path, ret);
 }
 
 /* They are those of its cpuset: nothing else changes them. */

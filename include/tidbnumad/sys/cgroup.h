@@ -37,6 +37,11 @@ int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems);
 int cgroup_effective_read_of(const Sysroot *sysroot, const char *path, CpuSet *ret_cpus,
                              NodeSet *ret_mems);
 
+/* The effective CPUs of the group below the root of a hierarchy, or of the nearest group above it
+ * that has any: without a controller a group follows the one above, and in a group of v1 that was
+ * not set up nothing runs. `path` is cut on the way. -EOPNOTSUPP: none has. */
+int cgroup_nearest_cpus_read(int root_fd, char *path, CpuSet *ret);
+
 /* cpuset.{cpus,mems}: what was written to it, empty where nothing was. Otherwise the same. */
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret);
 int cgroup_mems_read(int cgroup_fd, NodeSet *ret);

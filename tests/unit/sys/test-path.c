@@ -78,6 +78,18 @@ FAKE_TEST(no_end) {
         assert_null(data);
 }
 
+TEST(folders_above) {
+        char path[] = "/a/b/", relative[] = "a";
+
+        assert_true(path_cut_last(path));
+        assert_string_equal(path, "/a/b");
+        assert_true(path_cut_last(path));
+        assert_true(path_cut_last(path));
+        assert_string_equal(path, "/");
+        assert_false(path_cut_last(path));
+        assert_false(path_cut_last(relative));
+}
+
 FAKE_TEST(numbers) {
         static const struct {
                 const char *text;
