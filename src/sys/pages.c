@@ -121,11 +121,8 @@ int pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
 #define ENTRY_FILE_OR_SHARED (UINT64_C(1) << 61)
 #define ENTRY_ALONE (UINT64_C(1) << 56)
 
-/* Of linux/fs.h since 6.7; the headers of the build host may be older than the kernel. */
-typedef struct ScanRegion {
-        uint64_t start, end, categories;
-} ScanRegion;
-
+/* Of linux/fs.h since 6.7, as PageRange is; the headers of the build host may be older than the
+ * kernel. */
 typedef struct ScanArgument {
         uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
         uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
@@ -170,16 +167,15 @@ size_t pagemap_pick(const uint64_t *entries, size_t n_pages, uint64_t start, Pag
         return n;
 }
 
-/* Returns the number of ranges of present pages. `*address` moves behind the pages that were
- * read. */
-static int scan(int fd, uint64_t *address, uint64_t end, ScanRegion *regions, uint64_t n_regions,
+/* Up to `n_ranges` ranges, and as many pages; 0: any number of pages. */
+static int scan(int fd, uint64_t *address, uint64_t end, PageRange *ranges, uint64_t n_ranges,
                 uint64_t max_pages) {
         ScanArgument argument = {
                 .size = sizeof(argument),
                 .start = *address,
                 .end = end,
-                .vec = (uintptr_t)regions,
-                .vec_len = n_regions,
+                .vec = (uintptr_t)ranges,
+                .vec_len = n_ranges,
                 .max_pages = max_pages,
                 .category_mask = SCAN_PRESENT,
                 .return_mask = SCAN_PRESENT,
@@ -193,20 +189,15 @@ static int scan(int fd, uint64_t *address, uint64_t end, ScanRegion *regions, ui
 }
 
 int pagemap_ranges(int fd, uint64_t *address, uint64_t end, PageRange *ret) {
-        ScanRegion regions[PAGEMAP_RANGES_MAX];
-        int n = scan(fd, address, end, regions, PAGEMAP_RANGES_MAX, 0);
-
-        for (int i = 0; i < n; i++)
-                ret[i] = (PageRange){ .start = regions[i].start, .end = regions[i].end };
-        return n;
+        return scan(fd, address, end, ret, PAGEMAP_RANGES_MAX, 0);
 }
 
 int pagemap_skip(int fd, uint64_t *address, uint64_t end) {
-        ScanRegion region;
-        int n = scan(fd, address, end, &region, 1, 1);
+        PageRange range;
+        int n = scan(fd, address, end, &range, 1, 1);
 
         if (n < 0)
                 return n;
-        *address = n > 0 ? region.start : end;
+        *address = n > 0 ? range.start : end;
         return 0;
 }

@@ -85,8 +85,10 @@ size_t pagemap_pick(const uint64_t *entries, size_t n_pages, uint64_t start, Pag
  * microseconds for any distance: PAGEMAP_SCAN of kernel 6.7. -EOPNOTSUPP: an older kernel. */
 int pagemap_skip(int fd, uint64_t *address, uint64_t end);
 
+/* struct page_region of linux/fs.h. */
 typedef struct PageRange {
         uint64_t start, end; /* addresses */
+        uint64_t categories;
 } PageRange;
 
 enum { PAGEMAP_RANGES_MAX = 256 };
