@@ -337,7 +337,6 @@ typedef struct Counted {
 static void ignored_process_done(IgnoredProcess *process) {
         process_done(&process->process);
         proc_close(&process->handle);
-        free(process->policy);
         free(process->reason);
         *process = (IgnoredProcess){ .handle = PROC_HANDLE_NONE };
 }
@@ -370,11 +369,7 @@ int ignored_add(IgnoredList *ignored, Process *process, ProcHandle *handle, cons
                                foreign_to_string(process->foreign), policy->name);
         if (r < 0)
                 return -ENOMEM;
-        s.policy = strdup(policy->name);
-        if (!s.policy) {
-                ignored_process_done(&s);
-                return -ENOMEM;
-        }
+        s.policy = policy->name;
         s.verdict = verdict;
         s.process = *process;
         s.handle = *handle;

@@ -369,7 +369,7 @@ typedef struct IgnoredProcess {
         Process process;
         MatchVerdict verdict;
         ProcHandle handle;
-        char *policy;
+        const char *policy; /* the policy's name: watch_rematch() empties the list for new ones */
         char *reason;
 } IgnoredProcess;
 
