@@ -23,7 +23,7 @@ int manager_new(const Args *args, Manager **ret) {
         if (!m)
                 return -ENOMEM;
         registry_init(&m->registry, &m->host, &m->undo.records);
-        sampling_init(&m->sampling, &m->host, &m->registry);
+        m->sampling = (Sampling){ .host = &m->host, .registry = &m->registry };
         m->undo.host = &m->host;
         m->undo.registry = &m->registry;
         m->placing = (Placing){ .host = &m->host,

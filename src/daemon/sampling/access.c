@@ -125,10 +125,6 @@ void access_choose(Sampling *s) {
                             now.reason);
 }
 
-void access_begin_round(Sampling *s) {
-        s->access.next = 0;
-}
-
 static void instance_add_sample(Sampling *s, Instance *i, const AccessSample *sample) {
         for (Locality l = 0; l < N_LOCALITIES; l++) {
                 i->sampling.access.counts[l] += sample->counts[l];

@@ -290,10 +290,6 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
 /* A timer of the loop may fire this much earlier or later than another one. */
 #define ACCURACY_USEC (UINT64_C(500) * 1000)
 
-void sampling_init(Sampling *s, Host *host, const Registry *registry) {
-        *s = (Sampling){ .host = host, .registry = registry };
-}
-
 void sampling_done(Sampling *s) {
         sd_event_source_unref(s->timer);
         sd_event_source_unref(s->rounds.source);
@@ -360,7 +356,7 @@ void sampling_begin_round(Sampling *s, uint64_t now_usec) {
         s->rounds.next = 0;
         s->rounds.round++;
         s->rounds.interval_usec = sampling_interval_usec(s);
-        access_begin_round(s);
+        s->access.next = 0;
         if (s->host->sysroot.live && s->rounds.source)
                 (void)sd_event_source_set_enabled(s->rounds.source, SD_EVENT_ON);
 }

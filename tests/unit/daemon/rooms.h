@@ -22,7 +22,7 @@ static inline void rooms_wire(Rooms *r) {
         r->undo.registry = r->placing.registry = r->binding.registry = &r->registry;
         r->units.registry = &r->registry;
         r->binding.drift_fd = -EBADF;
-        sampling_init(&r->sampling, &r->host, &r->registry);
+        r->sampling = (Sampling){ .host = &r->host, .registry = &r->registry };
         undo_init(&r->undo.records, &r->host.sysroot);
         registry_init(&r->registry, &r->host, &r->undo.records);
         r->placing.sampling = &r->sampling;

@@ -118,7 +118,7 @@ static void fault(void) {
 }
 
 static void round_of(TestHost *h) {
-        access_begin_round(&h->rooms.sampling);
+        h->rooms.sampling.access.next = 0;
         while (access_pass(&h->rooms.sampling))
                 ;
 }

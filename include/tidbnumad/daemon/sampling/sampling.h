@@ -38,13 +38,11 @@ typedef struct Access {
         bool wanted, available;
         AccessEvents events; /* events that are counted; valid if counting is available */
         char reason[ACCESS_REASON_MAX]; /* why counting is not available */
-        size_t next;                    /* the instance at which the round is */
+        size_t next;                    /* the instance at which the round is; 0: it begins */
 } Access;
 
 /* Chooses the events by the policies in force, and checks whether this machine has them. */
 void access_choose(Sampling *s);
-
-void access_begin_round(Sampling *s);
 
 /* Makes one step of the round. False: the round is complete. */
 bool access_pass(Sampling *s);
@@ -81,7 +79,6 @@ typedef struct Sampling {
         Access access;
 } Sampling;
 
-void sampling_init(Sampling *sampling, Host *host, const Registry *registry);
 void sampling_done(Sampling *sampling);
 
 int sampling_start(Sampling *sampling);
