@@ -2,7 +2,7 @@
  * interrupts were delivered on CPUs of instances. */
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/plan/irq-step.h"
@@ -21,44 +21,39 @@ static void delivered_done(IrqDelivered *l) {
 
 void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
                           size_t n_owners) {
+        IrqDelivered *list = calloc(host->n_devices * n_owners + 1, sizeof(*list));
         size_t n = 0;
 
-        for (size_t i = 0; i < irq->n_delivered; i++)
-                irq->delivered[i].seen = false;
+        if (!list)
+                return;
         for (size_t d = 0; d < host->n_devices; d++) {
                 const IrqDevice *device = &host->devices[d];
 
                 for (size_t o = 0; device->n_vectors > 0 && o < n_owners; o++) {
-                        IrqDelivered *l = NULL, fresh;
+                        IrqDelivered *l = &list[n];
 
-                        for (size_t i = 0; i < irq->n_delivered && !l; i++)
-                                if (strcmp(irq->delivered[i].device, device->name) == 0 &&
-                                    strcmp(irq->delivered[i].instance, owners[o].name) == 0)
-                                        l = &irq->delivered[i];
-                        if (!l) {
-                                fresh = (IrqDelivered){ .device = strdup(device->name),
-                                                        .instance = strdup(owners[o].name) };
-                                if (!fresh.device || !fresh.instance ||
-                                    ARRAY_RESERVE(irq->delivered, irq->delivered_allocated,
-                                                  irq->n_delivered + 1) < 0) {
-                                        delivered_done(&fresh);
-                                        continue;
-                                }
-                                l = &irq->delivered[irq->n_delivered++];
-                                *l = fresh;
+                        for (size_t i = 0; i < irq->n_delivered && !l->device; i++)
+                                if (text_equal(irq->delivered[i].device, device->name) &&
+                                    text_equal(irq->delivered[i].instance, owners[o].name))
+                                        *l = TAKE_STRUCT(irq->delivered[i]);
+                        if (!l->device)
+                                *l = (IrqDelivered){ .device = strdup(device->name),
+                                                     .instance = strdup(owners[o].name) };
+                        if (!l->device || !l->instance) {
+                                delivered_done(l);
+                                continue;
                         }
-                        l->seen = true;
                         if (irq->last_known)
                                 l->count +=
                                         irq_delivered(&irq->last, host, device, &owners[o].cpus);
+                        n++;
                 }
         }
-        /* The counters of instances and devices that are gone are removed. */
+        /* What is left are the counters of instances and devices that are gone. */
         for (size_t i = 0; i < irq->n_delivered; i++)
-                if (irq->delivered[i].seen)
-                        irq->delivered[n++] = irq->delivered[i];
-                else
-                        delivered_done(&irq->delivered[i]);
+                delivered_done(&irq->delivered[i]);
+        free(irq->delivered);
+        irq->delivered = list;
         irq->n_delivered = n;
 }
 

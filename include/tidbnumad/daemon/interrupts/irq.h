@@ -85,7 +85,6 @@ typedef struct IrqSetting {
 typedef struct IrqDelivered {
         char *device, *instance; /* owned */
         uint64_t count;
-        bool seen;
 } IrqDelivered;
 
 /* What the last reconcile has decided for a device, for reports. */
@@ -115,7 +114,7 @@ struct Interrupts {
         IrqSetting *settings; /* owned */
         size_t n_settings, settings_allocated;
         IrqDelivered *delivered; /* owned */
-        size_t n_delivered, delivered_allocated;
+        size_t n_delivered;
         IrqSummary *devices; /* at the same index as in `last`; owned */
         size_t n_devices;
         IrqBalance balance;
