@@ -502,21 +502,27 @@ static int find_released(const Control *c, const Call *call, WordList *ret) {
         return r;
 }
 
+/* `names`: of devices, and RELEASE_HOST. */
+static void tell_names(const Control *c, const Call *call, const WordList *names,
+                       const char *of_device, const char *of_host, const char *none,
+                       ControlAnswer *answer) {
+        tell_instances(c, call, answer);
+        for (size_t i = 0; i < names->n_words; i++)
+                answer_add(answer, "%s: %s", names->words[i],
+                           strcmp(names->words[i], RELEASE_HOST) == 0 ? of_host : of_device);
+        if (answer->lines.n_words == 0)
+                answer_add(answer, "%s; no instance of that name runs.", none);
+        tell_notes(c, call, answer);
+}
+
 static void tell_released(const Control *c, const Call *call, ControlAnswer *answer) {
         _cleanup_(word_list_done) WordList released = { 0 };
 
-        tell_instances(c, call, answer);
         if (find_released(c, call, &released) < 0)
                 answer->result = -ENOMEM;
-        for (size_t i = 0; i < released.n_words; i++)
-                answer_add(answer, "%s: %s", released.words[i],
-                           strcmp(released.words[i], RELEASE_HOST) == 0
-                                   ? "released; irqbalance and kernel.numa_balancing have what "
-                                     "they had before"
-                                   : "its interrupts are released");
-        if (answer->lines.n_words == 0)
-                answer_add(answer, "Released; no instance of that name runs.");
-        tell_notes(c, call, answer);
+        tell_names(c, call, &released, "its interrupts are released",
+                   "released; irqbalance and kernel.numa_balancing have what they had before",
+                   "Released", answer);
 }
 
 /* --- Bind: the end of a release --- */
@@ -561,15 +567,8 @@ static void await_bound(const Control *c, const Call *call, Text *missing) {
 }
 
 static void tell_bound(const Control *c, const Call *call, ControlAnswer *answer) {
-        tell_instances(c, call, answer);
-        for (size_t i = 0; i < call->released.n_words; i++)
-                answer_add(answer, "%s: %sno longer released", call->released.words[i],
-                           strcmp(call->released.words[i], RELEASE_HOST) == 0
-                                   ? ""
-                                   : "its interrupts are ");
-        if (answer->lines.n_words == 0)
-                answer_add(answer, "No longer released; no instance of that name runs.");
-        tell_notes(c, call, answer);
+        tell_names(c, call, &call->released, "its interrupts are no longer released",
+                   "no longer released", "No longer released", answer);
 }
 
 /* --- Replan --- */
@@ -672,45 +671,43 @@ static void tell_trial_begun(const Control *c, _unused_ const Call *call, Contro
                 answer_add(answer, "%s", i->name);
 }
 
-/* The requests as they are, for the one whose trial it is. */
-static int trial_requests(const Control *c, Call *call, ControlAnswer *answer, Requests *ret) {
-        if (c->trial == connection_of(call))
-                return answer->result = requests_copy(&c->m->host.requests, ret);
-        answer_refuse(answer, CONTROL_ERROR_REFUSED, "no trial of this connection is under way");
-        return -EPERM;
+/* Of the one whose trial it is. `keep`: nothing stays released. */
+static void trial_become(Control *c, Call *call, TrialRequest next, bool keep,
+                         ControlAnswer *answer) {
+        _cleanup_requests_ Requests fresh = { 0 };
+
+        if (c->trial != connection_of(call)) {
+                answer_refuse(answer, CONTROL_ERROR_REFUSED,
+                              "no trial of this connection is under way");
+                return;
+        }
+        answer->result = requests_copy(&c->m->host.requests, &fresh);
+        if (answer->result < 0)
+                return;
+        while (keep && fresh.n > 0)
+                requests_remove(&fresh, fresh.n - 1);
+        fresh.trial = next;
+        if (next != TRIAL_REQUEST_BINDS)
+                c->trial = NULL;
+        call->unkept = requests_follow(c, &fresh);
 }
 
 static void trial_bind(Control *c, Call *call, ControlAnswer *answer) {
-        _cleanup_requests_ Requests fresh = { 0 };
-
-        if (refuse_dry_run(c, answer) || trial_requests(c, call, answer, &fresh) < 0)
-                return;
-        fresh.trial = TRIAL_REQUEST_BINDS;
-        call->unkept = requests_follow(c, &fresh);
+        if (!refuse_dry_run(c, answer))
+                trial_become(c, call, TRIAL_REQUEST_BINDS, false, answer);
 }
 
 static void trial_keep(Control *c, Call *call, ControlAnswer *answer) {
-        _cleanup_requests_ Requests fresh = { 0 };
-
-        if (trial_requests(c, call, answer, &fresh) < 0)
-                return;
-        while (fresh.n > 0)
-                requests_remove(&fresh, fresh.n - 1);
-        fresh.trial = c->m->host.policies.mode == ENFORCEMENT_OBSERVE ? TRIAL_REQUEST_KEPT
-                                                                      : TRIAL_REQUEST_NONE;
-        c->trial = NULL;
-        call->unkept = requests_follow(c, &fresh);
+        trial_become(c, call,
+                     c->m->host.policies.mode == ENFORCEMENT_OBSERVE ? TRIAL_REQUEST_KEPT
+                                                                     : TRIAL_REQUEST_NONE,
+                     true, answer);
 }
 
 static void trial_end(Control *c, Call *call, ControlAnswer *answer) {
-        _cleanup_requests_ Requests fresh = { 0 };
+        const TrialRequest now = c->m->host.requests.trial;
 
-        if (trial_requests(c, call, answer, &fresh) < 0)
-                return;
-        if (fresh.trial == TRIAL_REQUEST_BINDS)
-                fresh.trial = after_trial(c);
-        c->trial = NULL;
-        call->unkept = requests_follow(c, &fresh);
+        trial_become(c, call, now == TRIAL_REQUEST_BINDS ? after_trial(c) : now, false, answer);
 }
 
 static void await_trial_ended(const Control *c, _unused_ const Call *call, Text *missing) {
