@@ -48,3 +48,11 @@ void array_remove(void *array, size_t *n, size_t index, size_t size) {
         memmove(at, at + size, (*n - index) * size);
         memset((char *)array + *n * size, 0, size);
 }
+
+void array_drop(void *array, size_t *n, const void *pointer) {
+        void **pointers = array;
+
+        for (size_t i = *n; i > 0; i--)
+                if (pointers[i - 1] == pointer)
+                        array_remove(array, n, i - 1, sizeof(pointers[0]));
+}

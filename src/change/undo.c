@@ -267,9 +267,7 @@ void undo_remove_leftovers(Undo *undo) {
 }
 
 void undo_forget(Undo *undo, UndoRecord *record) {
-        for (size_t i = 0; i < undo->n_records; i++)
-                if (undo->records[i] == record)
-                        undo->records[i--] = undo->records[--undo->n_records];
+        ARRAY_DROP(undo->records, undo->n_records, record);
         if (record->file && !file_is_removed(undo, record->file) &&
             ARRAY_RESERVE(undo->leftovers, undo->allocated_leftovers, undo->n_leftovers + 1) >= 0)
                 undo->leftovers[undo->n_leftovers++] = TAKE_PTR(record->file);

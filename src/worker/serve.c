@@ -81,13 +81,9 @@ static int job_draw(const WorkerRequest *request, const ProcHandle *handle, Work
 
 /* --- moving --- */
 
-static void drop_move(WorkerWalks *walks, const Move *move) {
-        for (size_t i = 0; i < walks->n_moves; i++)
-                if (walks->moves[i] == move) {
-                        move_free(walks->moves[i]);
-                        ARRAY_REMOVE(walks->moves, walks->n_moves, i);
-                        return;
-                }
+static void drop_move(WorkerWalks *walks, Move *move) {
+        ARRAY_DROP(walks->moves, walks->n_moves, move);
+        move_free(move);
 }
 
 static int job_move(WorkerWalks *w, const WorkerRequest *request, ProcHandle *handle,

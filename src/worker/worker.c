@@ -102,11 +102,7 @@ static void child_free(Child *child) {
                 /* For the kernel's lock of all control groups, no user's process can be blamed. */
                 lost.uid = lost.wait == WORKER_WAIT_GROUPS ? NO_USER : t->uid;
         }
-        for (size_t i = 0; i < all->n_children; i++)
-                if (all->children[i] == child) {
-                        ARRAY_REMOVE(all->children, all->n_children, i);
-                        break;
-                }
+        ARRAY_DROP(all->children, all->n_children, child);
         event_source_drop(child->io);
         event_source_drop(child->timer);
         closep(&child->process.fd);
@@ -117,11 +113,7 @@ static void child_free(Child *child) {
 /* --- tickets --- */
 
 static void ticket_free(Workers *all, Ticket *t) {
-        for (size_t i = 0; i < all->n_tickets; i++)
-                if (all->tickets[i] == t) {
-                        ARRAY_REMOVE(all->tickets, all->n_tickets, i);
-                        break;
-                }
+        ARRAY_DROP(all->tickets, all->n_tickets, t);
         proc_close(&t->own);
         free(t->reply);
         free(t);

@@ -27,6 +27,11 @@ void array_remove(void *array, size_t *n, size_t index, size_t size);
 
 #define ARRAY_REMOVE(array, n, index) array_remove((array), &(n), (index), sizeof((array)[0]))
 
+/* Removes `pointer` from the `n` pointers, if it is one of them. */
+void array_drop(void *array, size_t *n, const void *pointer);
+
+#define ARRAY_DROP(array, n, pointer) array_drop((array), &(n), (pointer))
+
 /* In ascending order: the index of the first of `n` elements for which `is_less` is false; `n` if
  * there is none. `is_less` is an expression in `index`. */
 #define ARRAY_LOWER_BOUND(n, index, is_less)                                                       \

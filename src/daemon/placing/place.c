@@ -155,9 +155,7 @@ int place_add_unit(Placing *placing, PlannedUnit *unit) {
 }
 
 void place_remove_unit(Placing *placing, PlannedUnit *unit) {
-        for (size_t i = placing->n_units; i > 0; i--)
-                if (placing->units[i - 1] == unit)
-                        ARRAY_REMOVE(placing->units, placing->n_units, i - 1);
+        ARRAY_DROP(placing->units, placing->n_units, unit);
 }
 
 /* --- effects of a plan --- */

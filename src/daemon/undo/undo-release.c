@@ -32,14 +32,6 @@ static void release_free(UndoRelease *r) {
         free(r);
 }
 
-static void release_take_out(Undoing *undo, const UndoRelease *release) {
-        UndoReleases *all = &undo->releases;
-
-        for (size_t i = 0; i < all->n; i++)
-                if (all->list[i] == release)
-                        all->list[i--] = all->list[--all->n];
-}
-
 /* A pause also stops releases under way, but not those that an operator asked for. */
 static bool release_is_allowed(const UndoRelease *r) {
         const Host *host = r->undo->host;
@@ -129,7 +121,7 @@ static void release_failed(UndoRelease *r, const Error *error) {
         undo_restore_done(&r->restore);
         release_begin(r, record);
         if (undo->host->stopping && r->retry.failures >= STOP_TRIES) {
-                release_take_out(undo, r);
+                ARRAY_DROP(undo->releases.list, undo->releases.n, r);
                 release_free(r);
         }
 }
@@ -228,7 +220,7 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
             record->n_processes >= INSTANCE_PROCESSES_MAX)
                 shortfall = "further processes of it, which are not watched, keep the CPUs that "
                             "they have inherited";
-        release_take_out(undo, r);
+        ARRAY_DROP(undo->releases.list, undo->releases.n, r);
         undo->releases.n_done++;
         journal_log(
                 &undo->host->journal, LOG_INFO, &fields,

@@ -82,6 +82,18 @@ TEST(remove) {
         free(a.numbers);
 }
 
+TEST(drop) {
+        int things[3] = { 0 };
+        int *list[] = { &things[0], &things[1], &things[2] };
+        size_t n = 3;
+
+        ARRAY_DROP(list, n, &things[1]);
+        ARRAY_DROP(list, n, &things[1]);
+        assert_int_equal(n, 2);
+        assert_ptr_equal(list[0], &things[0]);
+        assert_ptr_equal(list[1], &things[2]);
+}
+
 TEST(too_large) {
         Numbers a = { 0 };
 
