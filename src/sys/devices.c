@@ -49,14 +49,6 @@ int sysfs_resolve(const Sysroot *sysroot, char ret[static PATH_MAX], const char 
         return 0;
 }
 
-bool sysfs_to_parent(char *path) {
-        char *slash = strrchr(path, '/');
-
-        if (slash)
-                *slash = '\0';
-        return slash;
-}
-
 bool sysfs_is_virtual(const char *path) {
         return strncmp(path, "devices/virtual/", strlen("devices/virtual/")) == 0;
 }
@@ -116,7 +108,7 @@ static bool device_is_on_bus(const Sysroot *sysroot, const char *path) {
 
         if (path_read_link(sysroot->sys_fd, target, sizeof(target), "%s/subsystem", path) < 0)
                 return is_pci(basename(path), strlen(basename(path)));
-        return sysfs_to_parent(target) && strcmp(basename(target), "bus") == 0;
+        return path_cut_last(target) && strcmp(basename(target), "bus") == 0;
 }
 
 /* The nearest device of a bus that has an answer: -1 is none. */
@@ -130,7 +122,7 @@ static int device_node_upwards(const Sysroot *sysroot, const char *path,
         (void)strcpy(at, path);
         do
                 node = device_is_on_bus(sysroot, at) ? find(sysroot, at) : -1;
-        while (node < 0 && sysfs_to_parent(at));
+        while (node < 0 && path_cut_last(at));
         return node;
 }
 
@@ -149,7 +141,7 @@ int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret) {
         (void)strcpy(at, path);
         do
                 r = path_read_link_name(sysroot->sys_fd, ret, "%s/driver", at);
-        while (r == -ENOENT && sysfs_to_parent(at));
+        while (r == -ENOENT && path_cut_last(at));
         return r;
 }
 

@@ -43,7 +43,7 @@ bool disk_is_partition(const Sysroot *sysroot, const char *path) {
         if (strlen(path) >= sizeof(parent))
                 return false;
         (void)strcpy(parent, path);
-        return sysfs_to_parent(parent) &&
+        return path_cut_last(parent) &&
                sysfs_resolve(sysroot, resolved, "class/block/%s", basename(parent)) >= 0 &&
                strcmp(resolved, parent) == 0;
 }
@@ -122,7 +122,7 @@ int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
         device.nvme = name_is_numbered(device.name, "nvme");
         if (path_starts_with(path, nvme_subsystem)) {
                 (void)strcpy(subsystem, path);
-                (void)sysfs_to_parent(subsystem);
+                (void)path_cut_last(subsystem);
                 r = disk_set_controllers(sysroot, subsystem, &device);
         } else
                 r = device_set_attachment(sysroot, path, &device);

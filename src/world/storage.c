@@ -106,7 +106,7 @@ static int storage_walk_down(StorageWalk *walk, const char *path, unsigned level
                 return 0;
         if (disk_is_partition(walk->sysroot, path)) {
                 (void)strcpy(below, path);
-                (void)sysfs_to_parent(below);
+                (void)path_cut_last(below);
                 text_append(&walk->chain, " on ");
                 return storage_walk_down(walk, below, level + 1);
         }

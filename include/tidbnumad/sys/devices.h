@@ -16,7 +16,6 @@ int sysfs_resolve(const Sysroot *sysroot, char ret[static PATH_MAX], const char 
         _printf_(3, 4);
 
 bool sysfs_is_virtual(const char *path); /* of a device without hardware of its own */
-bool sysfs_to_parent(char *path);        /* false: it has none, and stays */
 
 /* The NUMA node and the driver of a device, or of the nearest one above it that has them. The node
  * is found by its number or by the CPUs near it, and only by what a device of a bus (PCI, nd) shows

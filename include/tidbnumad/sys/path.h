@@ -51,7 +51,7 @@ ssize_t path_read_link(int dir_fd, char *buffer, size_t size, const char *format
 /* The last part of what a link points to. The caller owns it. -ENOENT: no link. */
 int path_read_link_name(int dir_fd, char **ret, const char *format, ...) _printf_(3, 4);
 
-/* Makes an absolute path that of the folder above. False: there is none above. */
+/* Makes a path that of the folder above. False: it has none, and stays. */
 bool path_cut_last(char *path);
 
 bool path_exists(int dir_fd, const char *format, ...) _printf_(2, 3);

@@ -29,11 +29,6 @@ FAKE_TEST(resolve) {
         assert_int_equal(sysfs_resolve(&tree->sysroot, path, "class/net/eth0"), 0);
         assert_string_equal(path, ETH0);
         assert_string_equal(basename(path), "eth0");
-        assert_true(sysfs_to_parent(path));
-        assert_string_equal(path, "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/net");
-        (void)strcpy(path, "devices");
-        assert_false(sysfs_to_parent(path));
-        assert_string_equal(path, "devices");
 }
 
 FAKE_TEST(node_of_the_nearest_that_tells) {

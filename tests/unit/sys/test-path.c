@@ -79,7 +79,7 @@ FAKE_TEST(no_end) {
 }
 
 TEST(folders_above) {
-        char path[] = "/a/b/", relative[] = "a";
+        char path[] = "/a/b/", relative[] = "a/b";
 
         assert_true(path_cut_last(path));
         assert_string_equal(path, "/a/b");
@@ -87,7 +87,9 @@ TEST(folders_above) {
         assert_true(path_cut_last(path));
         assert_string_equal(path, "/");
         assert_false(path_cut_last(path));
+        assert_true(path_cut_last(relative));
         assert_false(path_cut_last(relative));
+        assert_string_equal(relative, "a");
 }
 
 FAKE_TEST(numbers) {
