@@ -154,15 +154,6 @@ uint32_t instances_gomaxprocs(const HostInstance *o) {
 
 /* --- imagined ones --- */
 
-void imagine_list_done(ImagineList *list) {
-        for (size_t i = 0; i < list->n_entries; i++) {
-                free(list->entries[i].policy);
-                free(list->entries[i].disk);
-        }
-        free(list->entries);
-        *list = (ImagineList){ 0 };
-}
-
 void host_instance_set_disk(HostInstance *imagined, const Device *disk) {
         Device copy = { 0 };
 
@@ -177,71 +168,88 @@ void host_instance_set_disk(HostInstance *imagined, const Device *disk) {
         must(device_list_add(&imagined->disks, &copy));
 }
 
-int imagine_parse(const char *text, ImagineList *ret, Error *error) {
-        _cleanup_imagine_list_ ImagineList list = { 0 };
-        _cleanup_free_ char *copy = must_have(strdup(text));
-        char *word, *next = copy;
-        uint64_t total = 0;
+/* One word of the list, "2:tikv@nvme0n1:32GiB". */
+typedef struct Imagined {
+        uint32_t count;
+        const char *policy, *disk; /* `disk` NULL: none was named */
+        uint64_t need_bytes;       /* memory of each of them; 0: not given */
+} Imagined;
 
-        while ((word = strsep(&next, ","))) {
-                char *size, *rest, *colon, *at;
-                ImagineEntry *entry;
-                uint64_t count = 1;
-                size_t n_digits;
+static int parse_word(char *word, Imagined *ret, Error *error) {
+        char *size, *rest, *colon, *at;
+        uint64_t count = 1;
+        size_t n_digits;
 
-                must(ARRAY_RESERVE(list.entries, list.allocated, list.n_entries + 1));
-                entry = &list.entries[list.n_entries++];
-                word += strspn(word, " \t");
-                for (size_t n = strlen(word); n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t');
-                     n--)
-                        word[n - 1] = '\0';
-                /* The size after the last colon begins with a digit: "32GiB" of "4:tikv:32GiB". The
-                 * name of a policy may do so as well: after a count alone a name follows. */
-                n_digits = strspn(word, "0123456789");
-                size = strrchr(word, ':');
-                if (size && size[1] >= '0' && size[1] <= '9' &&
-                    (n_digits == 0 || size != word + n_digits)) {
-                        int r;
+        word += strspn(word, " \t");
+        for (size_t n = strlen(word); n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t'); n--)
+                word[n - 1] = '\0';
+        /* The size after the last colon begins with a digit: "32GiB" of "4:tikv:32GiB". The name of
+         * a policy may do so as well: after a count alone a name follows. */
+        n_digits = strspn(word, "0123456789");
+        size = strrchr(word, ':');
+        if (size && size[1] >= '0' && size[1] <= '9' &&
+            (n_digits == 0 || size != word + n_digits)) {
+                int r;
 
-                        *size++ = '\0';
-                        r = parse_size(size, &entry->need_bytes);
-                        if (r < 0 || entry->need_bytes == 0)
-                                return error_set(
-                                        error, -EINVAL,
-                                        "'%s' is %s, expected the memory of one instance with its "
-                                        "unit, such as 32GiB",
-                                        size, r == -ERANGE ? "too large" : "not a size above zero");
-                }
-                rest = word;
-                colon = strchr(word, ':');
-                if (colon) {
-                        *colon = '\0';
-                        if (parse_u64(word, &count) < 0)
-                                count = 0;
-                        *colon = ':';
-                        rest = colon + 1;
-                }
-                at = strchr(rest, '@');
-                if (count == 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') ||
-                    strchr(rest, ':') || (at && strchr(at + 1, '@')))
+                *size++ = '\0';
+                r = parse_size(size, &ret->need_bytes);
+                if (r < 0 || ret->need_bytes == 0)
                         return error_set(error, -EINVAL,
-                                         "'%s' is not COUNT:POLICY, expected for example 4:tidb, "
-                                         "4:tikv:32GiB or 2:tikv@nvme0n1",
-                                         word);
-                if (at) {
-                        *at = '\0';
-                        entry->disk = must_have(strdup(at + 1));
-                }
-                entry->policy = must_have(strdup(rest));
-                entry->count =
-                        count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
-                total += entry->count;
+                                         "'%s' is %s, expected the memory of one instance with its "
+                                         "unit, such as 32GiB",
+                                         size,
+                                         r == -ERANGE ? "too large" : "not a size above zero");
+        }
+        rest = word;
+        colon = strchr(word, ':');
+        if (colon) {
+                *colon = '\0';
+                if (parse_u64(word, &count) < 0)
+                        count = 0;
+                *colon = ':';
+                rest = colon + 1;
+        }
+        at = strchr(rest, '@');
+        if (count == 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') ||
+            strchr(rest, ':') || (at && strchr(at + 1, '@')))
+                return error_set(error, -EINVAL,
+                                 "'%s' is not COUNT:POLICY, expected for example 4:tidb, "
+                                 "4:tikv:32GiB or 2:tikv@nvme0n1",
+                                 word);
+        if (at)
+                *at = '\0';
+        ret->disk = at ? at + 1 : NULL;
+        ret->policy = rest;
+        ret->count = count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
+        return 0;
+}
+
+/* Returns the number of words. The names are parts of `list`, which is cut up. */
+static int parse_list(char *list, Imagined ret[static IMAGINE_INSTANCES_MAX], Error *error) {
+        size_t total = 0;
+        char *word;
+        int n = 0;
+
+        while ((word = strsep(&list, ","))) {
+                Imagined parsed = { 0 };
+                int r = parse_word(word, &parsed, error);
+
+                if (r < 0)
+                        return r;
+                total += parsed.count;
                 if (total > IMAGINE_INSTANCES_MAX)
                         return error_set(error, -EINVAL, "more than %u instances",
                                          IMAGINE_INSTANCES_MAX);
+                ret[n++] = parsed;
         }
-        *ret = TAKE_STRUCT(list);
-        return 0;
+        return n;
+}
+
+int imagine_check(const char *text, Error *error) {
+        _cleanup_free_ char *copy = must_have(strdup(text));
+        Imagined words[IMAGINE_INSTANCES_MAX];
+
+        return parse_list(copy, words, error);
 }
 
 static int refuse_policy(const char *name, const PolicySet *policies, Error *error) {
@@ -297,14 +305,19 @@ static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
         return NULL;
 }
 
-int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
+int imagine_instances(const char *text, const PolicySet *policies, const DeviceList *devices,
                       HostInstances *ret, Error *error) {
         _cleanup_host_instances_ HostInstances all = { 0 };
+        _cleanup_free_ char *copy = must_have(strdup(text));
+        Imagined words[IMAGINE_INSTANCES_MAX];
+        const int n_words = parse_list(copy, words, error);
         size_t n_in_turn = 0;
 
+        if (n_words < 0)
+                return n_words;
         all.instances = must_have(calloc(IMAGINE_INSTANCES_MAX, sizeof(*all.instances)));
-        for (size_t i = 0; i < list->n_entries; i++) {
-                const ImagineEntry *entry = &list->entries[i];
+        for (int i = 0; i < n_words; i++) {
+                const Imagined *entry = &words[i];
                 const Policy *policy = policy_set_find(policies, entry->policy);
                 const Device *disk = NULL;
 

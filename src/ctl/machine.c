@@ -4,6 +4,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/change/backend.h"
+#include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/world/devices.h"
@@ -15,7 +16,6 @@ void machine_close(Machine *machine) {
         topology_done(&machine->topology);
         device_list_done(&machine->devices);
         free(machine->title);
-        imagine_list_done(&machine->imagined);
         status_done(&machine->status);
         *machine = MACHINE_NONE;
 }
@@ -45,7 +45,7 @@ int machine_open(const Args *args, Machine *ret, Error *error) {
         int r;
 
         *ret = MACHINE_NONE;
-        r = args->instances ? imagine_parse(args->instances, &ret->imagined, error) : 0;
+        r = args->instances ? imagine_check(args->instances, error) : 0;
         if (r < 0)
                 return error_prefix(error, r, "--instances: ");
         /* A file with XML, and not a description, has a slash, ends with ".xml", or exists. */

@@ -442,8 +442,8 @@ int situation_load(Situation *s, Error *error) {
                 if (status)
                         instances_take_storage(status, &s->instances);
         } else if (r >= 0 && imagines) {
-                r = imagine_instances(&s->machine->imagined, set, &s->machine->devices,
-                                      &s->instances, error);
+                r = imagine_instances(s->args->instances, set, &s->machine->devices, &s->instances,
+                                      error);
                 if (r < 0)
                         return error_prefix(error, r, "--instances: ");
         }

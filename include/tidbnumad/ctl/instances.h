@@ -34,30 +34,14 @@ uint32_t instances_gomaxprocs(const HostInstance *o);
 /* More than any host runs. */
 #define IMAGINE_INSTANCES_MAX 1024u
 
-/* One word of the list: "2:tikv@nvme0n1:32GiB". */
-typedef struct ImagineEntry {
-        uint32_t count;
-        char *policy;        /* owned */
-        char *disk;          /* NULL: none was named; owned */
-        uint64_t need_bytes; /* memory of each of them; 0: not given */
-} ImagineEntry;
-
-typedef struct ImagineList {
-        ImagineEntry *entries; /* owned */
-        size_t n_entries, allocated;
-} ImagineList;
-
-void imagine_list_done(ImagineList *list);
-#define _cleanup_imagine_list_ _cleanup_(imagine_list_done)
-
-/* Parses "COUNT:POLICY[@DISK][:SIZE],…", with blanks allowed around each comma; "POLICY" alone is
- * one. -EINVAL: invalid. */
-int imagine_parse(const char *text, ImagineList *ret, Error *error);
-
 /* Its disk (NULL: none) and the node of that. */
 void host_instance_set_disk(HostInstance *imagined, const Device *disk);
 
-/* Instances of a policy with `near: storage` get the machine's disks in turn: the NVMe disks where
- * it has any, else all. -EINVAL: no such policy or disk. */
-int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
+/* Checks "COUNT:POLICY[@DISK][:SIZE],…", with blanks allowed around each comma; "POLICY" alone is
+ * one. -EINVAL: invalid. */
+int imagine_check(const char *text, Error *error);
+
+/* The instances of such a list. Those of a policy with `near: storage` get the machine's disks in
+ * turn: the NVMe disks where it has any, else all. -EINVAL: invalid, or no such policy or disk. */
+int imagine_instances(const char *text, const PolicySet *policies, const DeviceList *devices,
                       HostInstances *ret, Error *error);

@@ -1,11 +1,11 @@
-/* The machine on which a command works: this one, a dump, hwloc's XML or a synthetic description;
- * and what is imagined to run there. */
+/* The machine on which a command works: this one, a dump, hwloc's XML or a synthetic description.
+ */
 #pragma once
 
 #include <stdbool.h>
 
+#include "tidbnumad/base/error.h"
 #include "tidbnumad/ctl/args.h"
-#include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
@@ -22,7 +22,6 @@ typedef struct Machine {
         char *title;           /* "this host", "the dump host7"; owned */
         Snapshot status;       /* what the daemon of this machine has published last */
         bool daemon_runs;      /* it is of one that runs */
-        ImagineList imagined;  /* of --instances; none without it */
 } Machine;
 
 #define MACHINE_NONE                                                                               \
