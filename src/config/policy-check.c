@@ -22,7 +22,7 @@ const char *policy_ids_render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
 
 SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path) {
         return draft_gives(draft, path) ? draft->places[policy_key_index(policy_key_at(path))].at
-                                        : draft->at;
+                                        : draft->policy.at;
 }
 
 /* Nodes that leave no choice: those of each of `instances`, then place.nodes without a count. */
@@ -35,7 +35,7 @@ static size_t draft_n_explicit(const PolicyDraft *draft) {
 
 static const NodeSet *draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at) {
         if (i < draft->policy.n_instances) {
-                *ret_at = draft->entries[i].nodes;
+                *ret_at = draft->policy.instances[i].nodes_at;
                 return &draft->policy.instances[i].nodes;
         }
         *ret_at = policy_draft_span(draft, "policies[].place.nodes");
@@ -73,13 +73,14 @@ static bool check_entry(const PolicyDraft *draft, size_t i, size_t j, Diagnostic
                         Diagnostics *warnings) {
         const PolicyMatch *earlier = &draft->policy.instances[i].match;
         const PolicyMatch *later = &draft->policy.instances[j].match;
-        uint32_t line = draft->entries[i].at.line;
+        const SourceSpan at = draft->policy.instances[j].at;
+        const uint32_t line = draft->policy.instances[i].at.line;
 
         if (!glob_covers(earlier->unit, later->unit, 0) ||
             (earlier->port != 0 && earlier->port != later->port))
                 return false;
         if (earlier->port == later->port && text_equal(earlier->unit, later->unit))
-                diagnostics_add_at(errors, draft->file, draft->entries[j].at,
+                diagnostics_add_at(errors, draft->file, at,
                                    "a second entry of `instances` for the same %s, expected one; "
                                    "the first is in line %u",
                                    !later->unit       ? "port"
@@ -87,7 +88,7 @@ static bool check_entry(const PolicyDraft *draft, size_t i, size_t j, Diagnostic
                                                       : "unit and port",
                                    line);
         else
-                diagnostics_add_at(warnings, draft->file, draft->entries[j].at,
+                diagnostics_add_at(warnings, draft->file, at,
                                    "this entry of `instances` has no effect: that in line %u is "
                                    "before it and matches the same; put the narrower one first",
                                    line);
@@ -112,7 +113,6 @@ void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagno
         for (size_t i = 0; i < set->n_irqs; i++) {
                 const IrqPolicy *irq = &set->irqs[i], *cover = NULL;
                 const SourceFile *file = source_file_find(files, irq->file);
-                SourceSpan at = { irq->line, irq->column, 0 };
 
                 if (!file || irq->net.n_words + irq->nvme.n_words + irq->pci.n_words == 0)
                         continue; /* it was refused */
@@ -123,14 +123,14 @@ void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagno
                                 cover = &set->irqs[k];
                 if (cover)
                         diagnostics_add_at(
-                                warnings, file, at,
+                                warnings, file, irq->at,
                                 "this entry of `irq` has no effect: that in %s:%u is before it and "
                                 "matches the same devices; put the narrower one first",
-                                cover->file, cover->line);
+                                cover->file, cover->at.line);
                 if (irq->steer == STEER_RESERVED && set->host.reserve.kind == RESERVE_NONE &&
                     set->host.reserve.cpus == 0)
                         diagnostics_add_at(
-                                warnings, file, at,
+                                warnings, file, irq->at,
                                 "`steer: reserved` has no CPUs to steer to, because no node and no "
                                 "CPU is reserved; set `host.reserve.nodes` or `host.reserve.cpus`");
         }
@@ -354,7 +354,7 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         uint32_t n = 0;
 
         if (!c.policy->match.unit && !c.policy->match.user)
-                WARN(&c, draft->at,
+                WARN(&c, draft->policy.at,
                      "policy `%s` matches by `exe` alone, so any user's process of that name; add "
                      "`unit` or `user`",
                      c.policy->name);
@@ -483,7 +483,7 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                         const NodeSet both = id_set_and(&nodes[i], &nodes[j]);
                         const Policy *a = &merge->drafts[i].policy;
                         bool meant = a->place.share_is_set && b->place.share_is_set;
-                        SourceSpan at = later->at;
+                        SourceSpan at = b->at;
 
                         if (id_set_is_empty(&both))
                                 continue;
@@ -494,7 +494,7 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                                 meant ? errors : warnings, later->file, at,
                                 "policy `%s` names node %s, and so does policy `%s` (%s:%u); both "
                                 "are exclusive%s, expected different nodes, or `share: shared`",
-                                b->name, policy_ids_list(&both), a->name, a->file, a->line,
+                                b->name, policy_ids_list(&both), a->name, a->file, a->at.line,
                                 meant ? "" : ", as they are by default");
                 }
         }
@@ -517,11 +517,11 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                                later->policy.match.containers == CONTAINERS_EXCLUDED)))
                                 continue;
                         diagnostics_add_at(
-                                warnings, later->file, later->at,
+                                warnings, later->file, later->policy.at,
                                 "policy `%s` has no effect: policy `%s` (%s:%u) is before it and "
                                 "matches all of its processes; put the narrower one first",
                                 later->policy.name, earlier->policy.name, earlier->policy.file,
-                                earlier->policy.line);
+                                earlier->policy.at.line);
                         break;
                 }
         }
@@ -582,17 +582,16 @@ void policy_check_matched(const PolicySet *set, PolicyIsMatched is_matched, void
                 if (policy->built_in || (policy->match.user && !policy->match.uid_known))
                         continue;
                 if (!is_matched(policy, NULL, userdata)) {
-                        diagnostics_add_at(
-                                warnings, file, (SourceSpan){ policy->line, policy->column, 0 },
-                                "policy `%s` matches nothing on this host now", policy->name);
+                        diagnostics_add_at(warnings, file, policy->at,
+                                           "policy `%s` matches nothing on this host now",
+                                           policy->name);
                         continue;
                 }
                 for (size_t k = 0; k < policy->n_instances; k++) {
                         const PolicyInstance *entry = &policy->instances[k];
 
                         if (!is_matched(policy, entry, userdata))
-                                diagnostics_add_at(warnings, file,
-                                                   (SourceSpan){ entry->line, entry->column, 0 },
+                                diagnostics_add_at(warnings, file, entry->at,
                                                    "this entry of `instances` matches no process "
                                                    "of policy `%s` on this host now",
                                                    policy->name);

@@ -20,7 +20,6 @@ typedef struct Loader {
         const DeviceList *devices; /* NULL: any name of a card will do */
         Diagnostics *errors;
         PolicyPlace *places; /* of the thing that is read now, for each row of the table */
-        PolicyDraft *draft;  /* the policy that is read now, or NULL */
         PolicyMerge merge;
         PolicySet *set;
 } Loader;
@@ -348,8 +347,6 @@ static int add_builtin(PolicySet *set) {
 
 static void draft_done(PolicyDraft *draft) {
         policy_done(&draft->policy);
-        free(draft->entries);
-        *draft = (PolicyDraft){ 0 };
 }
 
 /* Adds a policy and drops an earlier file's policy of the same name: the later one wins, in its own
@@ -357,9 +354,7 @@ static void draft_done(PolicyDraft *draft) {
 static int load_policy(Loader *l, const YamlNode *node) {
         _cleanup_(draft_done) PolicyDraft draft = { .file_index = l->file_index,
                                                     .file = l->file,
-                                                    .at = node->at,
-                                                    .policy.line = node->at.line,
-                                                    .policy.column = node->at.column };
+                                                    .policy.at = node->at };
         PolicyPlace *const outer = l->places;
         const size_t before = l->errors->n_added;
         PolicyMerge *merge = &l->merge;
@@ -374,9 +369,7 @@ static int load_policy(Loader *l, const YamlNode *node) {
                 return r;
         /* A policy's keys record their places in its draft. */
         l->places = draft.places;
-        l->draft = &draft;
         r = load_section(l, node, "policies[]", &draft.policy);
-        l->draft = NULL;
         l->places = outer;
         draft.faulty = l->errors->n_added > before;
         if (r < 0 || !draft.policy.name)
@@ -438,9 +431,7 @@ static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, v
                                 return -ENOMEM;
                         set->irqs = irqs;
                         irq = &irqs[set->n_irqs++];
-                        *irq = (IrqPolicy){ .file = strdup(l->file->path),
-                                            .line = entry->at.line,
-                                            .column = entry->at.column };
+                        *irq = (IrqPolicy){ .file = strdup(l->file->path), .at = entry->at };
                         if (!irq->file)
                                 return -ENOMEM;
                         r = load_defaults("irq[]", irq);
@@ -449,22 +440,15 @@ static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, v
                 } else {
                         const size_t n = policy->n_instances;
                         PolicyInstance *instances;
-                        PolicyEntryPlace *places;
 
                         instances = reallocarray(policy->instances, n + 1, sizeof(*instances));
                         if (!instances)
                                 return -ENOMEM;
                         policy->instances = instances;
-                        places = reallocarray(l->draft->entries, n + 1, sizeof(*places));
-                        if (!places)
-                                return -ENOMEM;
-                        l->draft->entries = places;
-                        instances[n] = (PolicyInstance){ .line = entry->at.line,
-                                                         .column = entry->at.column };
+                        instances[n] = (PolicyInstance){ .at = entry->at };
                         policy->n_instances = n + 1;
                         r = load_section(l, entry, "policies[].instances[]", &instances[n]);
-                        places[n] = (PolicyEntryPlace){ entry->at,
-                                                        l->places[policy_key_index(nodes)].at };
+                        instances[n].nodes_at = l->places[policy_key_index(nodes)].at;
                 }
                 if (r < 0)
                         return r;

@@ -82,8 +82,8 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                 const Policy *policy = &policies->policies[i];
 
                 table_add(&table, policy->name);
-                if (policy->line > 0)
-                        table_addf(&table, "%s:%u", policy->file, policy->line);
+                if (policy->at.line > 0)
+                        table_addf(&table, "%s:%u", policy->file, policy->at.line);
                 else
                         table_add(&table, "built in");
                 text_reset(&cell);
@@ -129,7 +129,7 @@ void verdict_json(Json *json, const PolicySet *policies, const Process *process)
                         verdict_render(policy, process, owner && owner < policy, &text);
                         json_put_string(json, "name", policy->name);
                         json_put_string(json, "file", policy->file);
-                        json_put_integer(json, "line", policy->line);
+                        json_put_integer(json, "line", policy->at.line);
                         json_put_bool(json, "matches", key == MATCH_KEY_NONE);
                         json_put_string(json, "key", key_names[key]);
                         json_put_text(json, "text", &text);

@@ -386,14 +386,14 @@ static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret
 
                 for (size_t k = 0; k < policies->set.n_policies; k++) {
                         const Policy *policy = &policies->set.policies[k];
-                        const SourceSpan at = { policy->line, policy->column, 0 };
-                        const int indent = (int)policy->column - 1;
+                        const SourceSpan at = { policy->at.line, policy->at.column, 0 };
+                        const int indent = (int)policy->at.column - 1;
                         _cleanup_text_ Text entries = { 0 };
 
                         /* Before the first key of the policy. One that has entries already keeps
                          * them, and no more. */
                         if (strcmp(policy->file, file->path) != 0 || policy->n_instances > 0 ||
-                            policy->column == 0)
+                            policy->at.column == 0)
                                 continue;
                         for (size_t n = 0; n < host->situation.report.n_instances; n++) {
                                 const PlanReportInstance *row =

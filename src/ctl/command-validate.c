@@ -61,9 +61,8 @@ static void check_need(const Args *args, const Machine *machine, HostInstances *
                 const SourceFile *file = source_file_find(&p->files, policy->file);
 
                 if (file && row->choice->warnings & WARN_MEMORY)
-                        diagnostics_add_at(&p->warnings, file,
-                                           (SourceSpan){ policy->line, policy->column, 0 },
-                                           "policy `%s`, %s: %s", policy->name, row->in->name,
+                        diagnostics_add_at(&p->warnings, file, policy->at, "policy `%s`, %s: %s",
+                                           policy->name, row->in->name,
                                            placement_warning_to_string(WARN_MEMORY));
         }
         must(p->warnings.error);

@@ -13,7 +13,7 @@ void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i
                 json_put_string(json, "name", i->in->name);
                 json_put_string(json, "policy", i->in->policy->name);
                 json_put_string(json, "policy_file", i->in->policy->file);
-                json_put_integer(json, "policy_line", i->in->policy->line);
+                json_put_integer(json, "policy_line", i->in->policy->at.line);
                 json_put_string(json, "unit", i->in->unit);
                 json_put_string(json, "storage", i->storage);
                 json_put_ids(json, "device_nodes", ID_VIEW(&i->in->device_nodes));
@@ -168,7 +168,7 @@ static void put_irq_device(Json *json, const IrqPlanDevice *d) {
                 json_put_bool(json, "in_other_netns", device->in_other_netns);
                 json_put_string(json, "policy_file", d->policy ? d->policy->file : NULL);
                 json_put_count_if(json, "policy_line", d->policy,
-                                  d->policy ? (uint64_t)d->policy->line : 0);
+                                  d->policy ? (uint64_t)d->policy->at.line : 0);
                 json_put_string(json, "steer", steer_strings[d->steer]);
                 json_put_string(json, "reason", irq_reason_to_id(d->reason));
                 json_put_string(json, "rule", irq_reason_to_rule(d->reason));

@@ -277,7 +277,6 @@ void policy_users_look_up(PolicySet *set, const SourceFileList *files, const Sys
         for (size_t i = 0; i < set->n_policies; i++) {
                 Policy *policy = &set->policies[i];
                 PolicyMatch *match = &policy->match;
-                const SourceSpan at = { policy->line, policy->column, 0 };
                 int r;
 
                 if (!match->user)
@@ -291,7 +290,8 @@ void policy_users_look_up(PolicySet *set, const SourceFileList *files, const Sys
                 r = look_up(match->user, &match->uid, userdata);
                 match->uid_known = r == 0;
                 if (r < 0)
-                        diagnostics_add_at(warnings, source_file_find(files, policy->file), at,
+                        diagnostics_add_at(warnings, source_file_find(files, policy->file),
+                                           policy->at,
                                            "user '%s' of policy '%s' %s, so the policy matches "
                                            "nothing",
                                            match->user, policy->name,

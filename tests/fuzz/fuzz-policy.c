@@ -12,7 +12,7 @@ static void check_words(const WordList *list) {
 static void check_policy(const Policy *policy) {
         const Place *place = &policy->place;
 
-        check(policy->name && policy->file && (policy->line > 0 || policy->built_in));
+        check(policy->name && policy->file && (policy->at.line > 0 || policy->built_in));
         check(policy->match.exe || policy->match.unit);
         check(policy->rate_bytes_per_sec > 0);
         check(policy->memory <= MEMORY_NONE && policy->migrate <= MIGRATE_NONE);
@@ -25,7 +25,7 @@ static void check_policy(const Policy *policy) {
 }
 
 static void check_irq(const IrqPolicy *irq) {
-        check(irq->file && irq->line > 0);
+        check(irq->file && irq->at.line > 0);
         check(irq->net.n_words + irq->nvme.n_words + irq->pci.n_words > 0);
         check_words(&irq->net);
         check_words(&irq->nvme);

@@ -17,19 +17,12 @@ typedef struct PolicyPlace {
         SourceSpan at;
 } PolicyPlace;
 
-/* Where an entry of `instances` and its nodes are. */
-typedef struct PolicyEntryPlace {
-        SourceSpan at, nodes;
-} PolicyEntryPlace;
-
-/* A policy and the places of its parts. */
+/* A policy and the places of its keys. */
 typedef struct PolicyDraft {
         Policy policy;
         const SourceFile *file; /* borrowed */
         size_t file_index;
-        SourceSpan at;
         PolicyPlace places[POLICY_KEYS_MAX]; /* beside the table */
-        PolicyEntryPlace *entries;           /* beside the policy's `instances`; owned */
         bool faulty;                         /* something in it was refused */
 } PolicyDraft;
 

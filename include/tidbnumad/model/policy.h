@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/workload.h"
@@ -82,7 +83,7 @@ typedef struct PolicyMatch {
 typedef struct PolicyInstance {
         PolicyMatch match;
         NodeSet nodes;
-        uint32_t line, column; /* from 1, in the policy's file */
+        SourceSpan at, nodes_at; /* in the policy's file */
 } PolicyInstance;
 
 typedef enum PlaceNear {
@@ -156,7 +157,7 @@ typedef struct Policy {
         bool adopted;  /* nobody wrote it: it holds what an earlier run bound, where no policies
                         * are in force */
         char *file;    /* where it was defined, for messages; owned; "" of a built-in one */
-        uint32_t line, column;
+        SourceSpan at; /* line 0: of a built-in one */
 } Policy;
 
 typedef enum NumaBalancing {
@@ -238,7 +239,7 @@ typedef struct IrqPolicy {
         bool xps;
         RpsMode rps;
         char *file; /* owned */
-        uint32_t line, column;
+        SourceSpan at;
 } IrqPolicy;
 
 typedef struct PolicySet {

@@ -86,7 +86,7 @@ TEST(everything) {
         assert_string_equal(policy->instances[1].match.unit, "tikv-2.service");
         assert_ids(policy->instances[1].nodes, "6-7");
         assert_string_equal(policy->file, "a.yaml");
-        assert_int_equal(policy->line, 3);
+        assert_int_equal(policy->at.line, 3);
 }
 
 TEST(defaults) {
@@ -170,8 +170,8 @@ TEST(later_file_replaces_whole_policy) {
         assert_int_equal(load.set.policies[2].memory, MEMORY_BIND);
         assert_ids(load.set.policies[2].place.nodes, "4");
         assert_string_equal(load.set.policies[2].file, "etc/b.yaml");
-        assert_int_equal(load.set.policies[2].line, 4);
-        assert_int_equal(load.set.policies[2].column, 3);
+        assert_int_equal(load.set.policies[2].at.line, 4);
+        assert_int_equal(load.set.policies[2].at.column, 3);
 }
 
 TEST(settings_override_key_by_key) {
@@ -265,7 +265,7 @@ static void assert_built_in(const Load *load) {
                 assert_int_equal(policy->memory, MEMORY_NONE);
                 assert_int_equal(policy->migrate, MIGRATE_NONE);
                 assert_string_equal(policy->file, "");
-                assert_int_equal(policy->line, 0);
+                assert_int_equal(policy->at.line, 0);
                 assert_int_equal(policy->place.count, 1);
                 assert_true(id_set_is_empty(&policy->place.nodes));
         }
@@ -502,8 +502,8 @@ TEST(irq) {
         assert_false(irq[0].xps);
         assert_int_equal(irq[0].rps, RPS_ON);
         assert_string_equal(irq[0].file, "etc/a.yaml");
-        assert_int_equal(irq[0].line, 3);
-        assert_int_equal(irq[0].column, 3);
+        assert_int_equal(irq[0].at.line, 3);
+        assert_int_equal(irq[0].at.column, 3);
         assert_words(&irq[1].nvme, WORDS("nvme*", "nvme1"));
         assert_words(&irq[1].pci, WORDS("0000:3b:00.0", "0000:3b:00.1"));
         assert_int_equal(irq[1].steer, STEER_CPUS);

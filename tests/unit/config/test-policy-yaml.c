@@ -23,7 +23,7 @@ TEST(copies) {
         assert_string_equal(c->match.unit, "a.scope");
         assert_string_equal(c->match.user, "root");
         assert_int_equal(id_set_count(&c->place.nodes), 3);
-        assert_int_equal(c->line, 9);
+        assert_int_equal(c->at.line, 9);
 }
 
 /* The last anchor of a name before the alias counts. A key may be an alias too. */

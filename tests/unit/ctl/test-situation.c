@@ -45,7 +45,7 @@ static void world_machine(World *w) {
 static void world_init(World *w) {
         *w = (World){ 0 };
         world_machine(w);
-        w->policies[0] = (Policy){ .name = S("tidb"), .file = S("a"), .line = 1 };
+        w->policies[0] = (Policy){ .name = S("tidb"), .file = S("a"), .at.line = 1 };
         w->policies[0].place = (Place){ .count = 1, .same_package = true };
         w->policies[1] = w->policies[0];
         w->policies[1].name = S("tikv");

@@ -19,22 +19,23 @@ static void world_init(World *w) {
         *w = (World){ 0 };
         w->policies[0] = (Policy){ .name = S("tikv"),
                                    .file = S("/p/a.yaml"),
-                                   .line = 3,
+                                   .at.line = 3,
                                    .match = { .exe = S("tikv-server") } };
         w->policies[1] = (Policy){ .name = S("unit"),
                                    .file = S("/p/a.yaml"),
-                                   .line = 9,
+                                   .at.line = 9,
                                    .match = { .unit = S("tidb@*.service") } };
         w->policies[2] = (Policy){ .name = S("tidb"),
                                    .file = S("/p/b.yaml"),
-                                   .line = 4,
+                                   .at.line = 4,
                                    .match = { .exe = S("tidb-server"),
                                               .user = S("tidb"),
                                               .uid = 997,
                                               .uid_known = true } };
-        w->policies[3] = (Policy){
-                .name = S("all"), .file = S("/p/c.yaml"), .line = 1, .match = { .exe = S("/opt/*") }
-        };
+        w->policies[3] = (Policy){ .name = S("all"),
+                                   .file = S("/p/c.yaml"),
+                                   .at.line = 1,
+                                   .match = { .exe = S("/opt/*") } };
         w->policies[4] = (Policy){ .name = S("rest"),
                                    .file = S(""),
                                    .match = { .unit = S("*"), .containers = CONTAINERS_INCLUDED } };
@@ -144,7 +145,7 @@ WORLD_TEST(json) {
                 assert_string_equal(json_string_value(json_object_get(one, "file")),
                                     w->policies[i].file);
                 assert_int_equal(json_integer_value(json_object_get(one, "line")),
-                                 w->policies[i].line);
+                                 w->policies[i].at.line);
                 assert_int_equal(json_is_true(json_object_get(one, "matches")), keys[i] == NULL);
                 assert_int_equal(key == NULL, keys[i] == NULL);
                 if (key)

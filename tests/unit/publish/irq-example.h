@@ -71,7 +71,7 @@ static inline void irq_example_plan(IrqExample *e) {
         e->xps[0] = cpu_set("0-7");
         e->xps[1] = cpu_set("8-15");
         e->rps[0] = cpu_set("8-9");
-        e->policy = (IrqPolicy){ .file = (char *)"/p/a.yaml", .line = 3 };
+        e->policy = (IrqPolicy){ .file = (char *)"/p/a.yaml", .at.line = 3 };
         e->planned[0] = (IrqPlanDevice){ .policy = &e->policy,
                                          .steer = STEER_RESERVED,
                                          .reason = IRQ_REASON_RESERVED,

@@ -47,7 +47,8 @@ static inline void plan_example_machine(PlanExample *e) {
 }
 
 static inline void plan_example_instances(PlanExample *e) {
-        e->policies[0] = (Policy){ .name = (char *)"tikv", .file = (char *)"/p/a.yaml", .line = 3 };
+        e->policies[0] =
+                (Policy){ .name = (char *)"tikv", .file = (char *)"/p/a.yaml", .at.line = 3 };
         e->policies[1] = (Policy){ .name = (char *)"pd", .file = (char *)"" };
         e->alternatives[0] = (PlacementAlternative){
                 .nodes = node_set("0"), .criterion = WEIGH_DEVICE, .chosen = 10, .other = 32
