@@ -10,8 +10,12 @@
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/model/placement.h"
 
+static const PolicyPlace *place_of(const PolicyPlace *places, const char *key) {
+        return &places[policy_key_index(policy_key_at(key))];
+}
+
 static bool draft_gives(const PolicyDraft *draft, const char *path) {
-        return draft->places[policy_key_index(policy_key_at(path))].file;
+        return place_of(draft->places, path)->file;
 }
 
 const char *policy_ids_render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
@@ -21,8 +25,7 @@ const char *policy_ids_render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
 }
 
 SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path) {
-        return draft_gives(draft, path) ? draft->places[policy_key_index(policy_key_at(path))].at
-                                        : draft->policy.at;
+        return draft_gives(draft, path) ? place_of(draft->places, path)->at : draft->policy.at;
 }
 
 /* Nodes that leave no choice: those of each of `instances`, then place.nodes without a count. */
@@ -413,10 +416,6 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                                                  : "is exclusive, as it is by default");
                 id_set_union(&seen, nodes);
         }
-}
-
-static const PolicyPlace *place_of(const PolicyPlace *places, const char *key) {
-        return &places[policy_key_index(policy_key_at(key))];
 }
 
 void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],

@@ -110,7 +110,7 @@ static int load_value(Loader *l, const PolicyKey *key, const YamlNode *node, voi
                 if (item->quoted && key->type == POLICY_KEY_BOOL)
                         reason = "a text in quotes";
                 else if (item->kind == YAML_KIND_SCALAR)
-                        r = list ? policy_list_add(key, item->text, field, &reason)
+                        r = list ? policy_list_add(key, item->text, false, field, &reason)
                                  : policy_value_parse(key, item->text, field, &reason);
                 if (r == -ENOMEM)
                         return r;

@@ -231,34 +231,26 @@ void policy_list_clear(const PolicyKey *key, void *target) {
                 ((IrqPolicy *)target)->steer = STEER_CPUS;
 }
 
-/* Parses one of the values: numbers into `ret`, a word is only checked. */
-static int list_item_parse(const PolicyKey *key, const char *text, size_t n_words, IdSet *ret,
-                           const char **ret_reason) {
+int policy_list_add(const PolicyKey *key, const char *text, bool replaces, void *target,
+                    const char **ret_reason) {
         const bool cpus = key->type == POLICY_KEY_CPUS || key->type == POLICY_KEY_STEER;
-        int r;
+        const IdTarget ids = list_target(key, target);
+        char address[POLICY_PCI_ADDRESS_LENGTH + 1];
+        IdSet set = { 0 };
+        int r = 0;
 
-        *ret = (IdSet){ 0 };
-        *ret_reason = n_words > 0 ? NULL : policy_text_fault(key->type, text);
-        if (n_words == 0)
-                return *ret_reason ? -EINVAL : 0;
-        r = id_target_parse_list(text, (IdTarget){ ret->words, n_words });
+        *ret_reason = ids.n_words > 0 ? NULL : policy_text_fault(key->type, text);
+        if (ids.n_words > 0)
+                r = id_target_parse_list(text, (IdTarget){ set.words, ids.n_words });
         if (r == -ERANGE)
                 *ret_reason = cpus ? "no machine has a CPU of that number"
                                    : "no machine has a node of that number";
-        else if (r == 0 && id_set_is_empty(ret))
+        else if (r == 0 && ids.n_words > 0 && id_set_is_empty(&set))
                 *ret_reason = "it is empty";
-        return r < 0 || id_set_is_empty(ret) ? -EINVAL : 0;
-}
-
-int policy_list_add(const PolicyKey *key, const char *text, void *target, const char **ret_reason) {
-        const IdTarget ids = list_target(key, target);
-        char address[POLICY_PCI_ADDRESS_LENGTH + 1];
-        IdSet set;
-        int r;
-
-        r = list_item_parse(key, text, ids.n_words, &set, ret_reason);
-        if (r < 0)
-                return r;
+        if (r < 0 || *ret_reason)
+                return -EINVAL;
+        if (replaces)
+                policy_list_clear(key, target);
         if (ids.n_words > 0) {
                 id_target_union(ids, ID_VIEW(&set));
                 return 0;
@@ -273,12 +265,10 @@ int policy_list_add(const PolicyKey *key, const char *text, void *target, const 
         return word_list_add(target, address);
 }
 
-/* One value where a list is allowed. A fault must leave `target` as it was. */
+/* One value where a list is allowed. */
 static int parse_list(const PolicyKey *key, const char *text, void *target,
                       const char **ret_reason) {
         const int word = key->choices ? word_find(key->choices, text) : -EINVAL;
-        IdSet set;
-        int r;
 
         if (word >= 0) { /* in place of a list of this type */
                 policy_list_clear(key, target);
@@ -290,11 +280,7 @@ static int parse_list(const PolicyKey *key, const char *text, void *target,
                         ((IrqPolicy *)target)->steer = (IrqSteer)word;
                 return 0;
         }
-        r = list_item_parse(key, text, list_target(key, target).n_words, &set, ret_reason);
-        if (r < 0)
-                return r;
-        policy_list_clear(key, target);
-        return policy_list_add(key, text, target, ret_reason);
+        return policy_list_add(key, text, true, target, ret_reason);
 }
 
 /* --- single values --- */

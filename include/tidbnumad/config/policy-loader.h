@@ -62,9 +62,11 @@ const char *policy_text_fault(PolicyKeyType type, const char *text);
 
 bool policy_list_is(const PolicyKey *key);
 
-/* Empties the field, then each entry of a list is added. Returns as policy_value_parse(). */
+/* Empties the field, then each entry of a list is added; or one `replaces` what is there. Returns
+ * as policy_value_parse(). */
 void policy_list_clear(const PolicyKey *key, void *target);
-int policy_list_add(const PolicyKey *key, const char *text, void *target, const char **ret_reason);
+int policy_list_add(const PolicyKey *key, const char *text, bool replaces, void *target,
+                    const char **ret_reason);
 
 /* The numbers in the field, and whether they are CPUs or nodes. Without words: it has none. */
 IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus);
