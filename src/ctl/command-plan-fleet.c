@@ -400,20 +400,18 @@ static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret
                                         &host->situation.report.instances[n];
                                 const HostInstance *imagined =
                                         &host->situation.instances.instances[n];
-                                char nodes[ID_SET_LIST_MAX];
 
                                 if (row->in->policy != policy || !plan_report_places(row))
                                         continue;
                                 text_append(&entries, entries.length == 0 ? "instances:\n" : "");
-                                must(id_set_render_list(&row->choice->placement.nodes, nodes,
-                                                        sizeof(nodes)));
                                 text_appendf(&entries, "%*s  - match: {", indent, "");
                                 if (user_units) /* services of a user's own manager are no units
                                                  * that match */
                                         text_appendf(&entries, "port: %u", imagined->ports[0]);
                                 else
                                         text_appendf(&entries, "unit: %s", imagined->unit);
-                                text_appendf(&entries, "}\n%*s    nodes: %s\n", indent, "", nodes);
+                                text_appendf(&entries, "}\n%*s    nodes: %s\n", indent, "",
+                                             id_set_list(&row->choice->placement.nodes));
                         }
                         if (entries.length == 0)
                                 continue;
