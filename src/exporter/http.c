@@ -34,7 +34,8 @@ struct Clients {
         bool ends;
         uint64_t wakes_msec; /* when the thread wakes */
         unsigned request_msec, answer_msec;
-        uint64_t n_cut, n_begun;
+        uint64_t n_begun;
+        atomic_uint_fast64_t n_cut;
         size_t max, max_of_user;
         size_t n_places;
         Client list[];
@@ -50,10 +51,10 @@ static uint64_t now_msec(clockid_t clock) {
 /* --- the thread --- */
 
 static void client_cut(Clients *clients, Client *client) {
+        clients->n_cut++;
         (void)shutdown(client->fd, SHUT_RDWR);
         client->deadline_msec = NEVER;
         client->fetches = false;
-        clients->n_cut++;
 }
 
 static void *clients_watch(void *userdata) {
@@ -233,19 +234,8 @@ void clients_cut_fetching(Clients *clients, unsigned least_msec) {
         (void)pthread_mutex_unlock(&clients->lock);
 }
 
-void clients_count_idle(Clients *clients) {
-        (void)pthread_mutex_lock(&clients->lock);
-        clients->n_cut++;
-        (void)pthread_mutex_unlock(&clients->lock);
-}
-
 uint64_t clients_n_cut(Clients *clients) {
-        uint64_t n;
-
-        (void)pthread_mutex_lock(&clients->lock);
-        n = clients->n_cut;
-        (void)pthread_mutex_unlock(&clients->lock);
-        return n;
+        return clients->n_cut;
 }
 
 /* The kernel doubles this size. A snapshot takes some hundred writes. */
@@ -380,8 +370,9 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, _unu
 
         if (client)
                 clients_asks(http->clients, client);
+        /* The idle timeout has disconnected it while it read its answer. */
         if (code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED)
-                clients_count_idle(http->clients);
+                http->clients->n_cut++;
 }
 
 /* The descriptor is open in both calls. */

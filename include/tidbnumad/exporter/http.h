@@ -68,8 +68,5 @@ void clients_fetches(Clients *clients, Client *client);
 /* Disconnects clients that have been reading an answer for this long. */
 void clients_cut_fetching(Clients *clients, unsigned least_msec);
 
-/* Counts one that the idle timeout has disconnected while it read its answer. */
-void clients_count_idle(Clients *clients);
-
-/* Number of clients that were disconnected. */
+/* Number of clients that were disconnected, also by the idle timeout. */
 uint64_t clients_n_cut(Clients *clients);
