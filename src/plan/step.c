@@ -128,11 +128,10 @@ static Step pull_or_settle(const StepInput *in, bool may_sweep) {
         if (in->placement->migrate == MIGRATE_NONE)
                 return step_for(STEP_PARTLY, REASON_NOT_MOVED,
                                 "its existing memory is not moved (migrate: none)");
-        if (!passes_are_exhausted(in) && in->placement->migrate == MIGRATE_KERNEL)
-                return in->fits ? step(STEP_PULL) : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
         if (!passes_are_exhausted(in))
-                return in->fits || in->has_room ? step(STEP_PULL)
-                                                : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
+                return in->fits || (in->has_room && in->placement->migrate != MIGRATE_KERNEL)
+                               ? step(STEP_PULL)
+                               : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
         /* Counters lag: wait for them before anything heavy is done, and after it. */
         if (in->settles < STEP_SETTLES_MAX)
                 return step(STEP_SETTLE);
