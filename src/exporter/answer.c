@@ -344,15 +344,6 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
         return 0;
 }
 
-/* Moves the answer to the caller, unless building it failed. */
-static int answer_finish(int r, Answer *answer, Answer *ret) {
-        if (r >= 0)
-                r = answer->text.error;
-        if (r >= 0)
-                *ret = TAKE_STRUCT(*answer);
-        return r;
-}
-
 int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
         static const char scheme[] = "http://";
         const char *path = request->path;
@@ -361,11 +352,13 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
 
         /* A client that is told of a proxy writes the whole URI, which each server has to take (RFC
          * 9112, 3.2.2). */
-        if (strncasecmp(path, scheme, strlen(scheme)) == 0) {
+        if (path && strncasecmp(path, scheme, strlen(scheme)) == 0) {
                 path = strchr(path + strlen(scheme), '/');
                 path = path ? path : "/";
         }
-        if (strcmp(path, "/metrics") == 0)
+        if (!path)
+                answer_set_plain(&answer, 405, "only GET and HEAD are answered\n");
+        else if (strcmp(path, "/metrics") == 0)
                 r = answer_take_body(store, STORE_METRICS, METRICS_TYPE, &answer);
         else if (strcmp(path, "/status") == 0)
                 r = answer_take_body(store, STORE_STATUS, JSON_TYPE, &answer);
@@ -385,12 +378,9 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
                 self_append_metrics(&answer.text, body_age(answer.body, request->now_seconds),
                                     request->n_scrapes + 1, request->n_cut_off);
         }
-        return answer_finish(r, &answer, ret);
-}
-
-int answer_build_method_not_allowed(Answer *ret) {
-        _cleanup_answer_ Answer answer = { 0 };
-
-        answer_set_plain(&answer, 405, "only GET and HEAD are answered\n");
-        return answer_finish(0, &answer, ret);
+        if (r >= 0)
+                r = answer.text.error;
+        if (r >= 0)
+                *ret = TAKE_STRUCT(answer);
+        return r;
 }

@@ -334,10 +334,10 @@ static HttpResult on_request(void *userdata, struct MHD_Connection *connection, 
         _cleanup_answer_ Answer answer = { 0 };
         Client *client = client_of(connection);
         Http *http = userdata;
-        AnswerRequest asked;
+        AnswerRequest asked = { 0 };
 
         if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-                if (answer_build_method_not_allowed(&answer) < 0)
+                if (answer_build(http->store, &asked, &answer) < 0)
                         return MHD_NO;
                 return queue_answer(connection, &answer);
         }

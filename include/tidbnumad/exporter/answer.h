@@ -58,7 +58,7 @@ bool store_is_crowded(Store *store);
 /* Builds the answer to a request, independently of the HTTP library. */
 
 typedef struct AnswerRequest {
-        const char *path;
+        const char *path;   /* NULL: it is no GET or HEAD, which is answered with 405 */
         double now_seconds; /* since the epoch */
         uint64_t n_scrapes; /* number of answers with metrics before this one */
         uint64_t n_cut_off; /* number of clients that were cut off */
@@ -80,9 +80,6 @@ void answer_done(Answer *answer);
  * being upgraded or that samples fast must not flap. */
 #define ANSWER_HEALTHY_SECONDS_MIN 60.0
 
-/* Builds the answer to a GET or HEAD request. A problem with a file is also an answer, with a
+/* Builds the answer to a request. A problem with a file is also an answer, with a
  * sentence for the operator. -ENOMEM is the only failure. */
 int answer_build(Store *store, const AnswerRequest *request, Answer *ret);
-
-/* The answer to any other method (405). */
-int answer_build_method_not_allowed(Answer *ret);
