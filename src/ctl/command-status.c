@@ -632,7 +632,7 @@ size_t status_history_parse(const char *lines, Text *text) {
 
 /* The last messages about the instance from the journal, oldest first, with a heading. */
 static void status_history_render(const char *instance, Text *text) {
-        _cleanup_free_ char *match = text_new("TIDBNUMAD_INSTANCE=%s", instance);
+        _cleanup_free_ char *match = must_have(text_new("TIDBNUMAD_INSTANCE=%s", instance));
         _cleanup_text_ Text json = { 0 }, lines = { 0 };
         /* Any user may log TIDBNUMAD_INSTANCE=, so match _UID, which the journal itself sets. */
         const char *const command[] = { "journalctl",
@@ -644,10 +644,8 @@ static void status_history_render(const char *instance, Text *text) {
                                         match,
                                         "_UID=0",
                                         NULL };
-        const int r = match ? program_read(command, &json) : -ENOMEM;
+        const int r = must(program_read(command, &json));
 
-        if (r == -ENOMEM || json.error < 0)
-                text->error = -ENOMEM;
         if (r < 0 || !json.data || status_history_parse(json.data, &lines) == 0)
                 text_append_names(text,
                                   "\nHistory of %s: no entry in the journal that this user can "
