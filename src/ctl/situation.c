@@ -559,8 +559,8 @@ PlanChange *situation_compare(const Situation *before, const Situation *after, s
 
                 if (change.before)
                         change.from = change.before->choice->placement.nodes;
-                else if (!before)
-                        change.from = row->in_force;
+                else if (!before && !(row->published && row->published->state == INSTANCE_WATCHED))
+                        change.from = row->in_force; /* else others have bound it */
                 if (!id_set_equal(&change.from, &change.to))
                         changes[n++] = change;
         }

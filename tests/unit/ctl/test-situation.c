@@ -144,6 +144,26 @@ WORLD_TEST(replan) {
         assert_int_equal(moves.report.instances[0].choice->basis, BASIS_CHOSEN);
 }
 
+/* What others have bound, and the daemon only watches, is not moved by a new plan. */
+WORLD_TEST(watched_moves_nowhere) {
+        InstanceInfo told = { .name = S("tidb-1"), .reason = S("") };
+
+        world_run(w);
+        w->from.instances.n_instances = 1;
+        w->policies[0].built_in = true;
+        daemon_reports(w, &told, 1);
+        for (unsigned watched = 0; watched < 2; watched++) {
+                _cleanup_situation_of_world_ Situation p = { 0 };
+                _cleanup_free_ PlanChange *changes = NULL;
+                size_t n;
+
+                told.state = watched ? INSTANCE_WATCHED : INSTANCE_BOUND;
+                plan(w, &p);
+                changes = situation_compare(NULL, &p, &n);
+                assert_int_equal(n, !watched);
+        }
+}
+
 /* A disk whose node is unknown, and one that was given. */
 WORLD_TEST(disks) {
         _cleanup_situation_of_world_ Situation p = { 0 };
