@@ -1,8 +1,10 @@
 /* tidbnumactl check: which audit rules hold on this host, with remedies for the others. */
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +43,14 @@ static void check_done(Check *check) {
         free(check->units);
 }
 
+/* Only the kernel's empty folder is there. */
+static bool cgroups_are_unmounted(const Sysroot *sysroot) {
+        struct statfs fs;
+
+        return sysroot->live && (sysroot->cgroup_fd < 0 || (fstatfs(sysroot->cgroup_fd, &fs) == 0 &&
+                                                            fs.f_type == SYSFS_MAGIC));
+}
+
 static void read_machine(const Machine *machine, Check *check) {
         const struct timespec pause = { .tv_sec = INTERVAL_SECONDS };
         const Sysroot *sysroot = &machine->sysroot;
@@ -69,7 +79,8 @@ static void read_machine(const Machine *machine, Check *check) {
         kind = machine_backend(machine, BACKEND_AUTO, &weaker);
         /* A dump may lack the file that lists the hierarchies of cgroup v1. */
         if (sysroot->live || kind != BACKEND_AFFINITY || version == CGROUP_V2)
-                facts->cpuset_known = kind != BACKEND_AUTO;
+                facts->cpuset_known = kind != BACKEND_AUTO &&
+                                      (machine->daemon_runs || !cgroups_are_unmounted(sysroot));
         else
                 facts->cpuset_known = version == CGROUP_V1 &&
                                       faccessat(sysroot->proc_fd, "self/mountinfo", F_OK, 0) == 0;
@@ -79,6 +90,23 @@ static void read_machine(const Machine *machine, Check *check) {
                 (void)snprintf(facts->cpuset_closed, sizeof(facts->cpuset_closed), "%s",
                                mount.point);
         check->irqs_known = must(irq_host_load(sysroot, NULL, 0, &check->irqs)) >= 0;
+}
+
+/* In a chroot, say: what the kernel shows there is nothing. */
+static int refuse_unmounted(const Machine *machine, Error *error) {
+        const char *missing =
+                faccessat(machine->sysroot.proc_fd, "self", F_OK, 0) < 0 &&
+                                faccessat(machine->sysroot.proc_fd, "stat", F_OK, 0) < 0
+                        ? "/proc"
+                : faccessat(machine->sysroot.sys_fd, "devices", F_OK, 0) < 0 ? "/sys"
+                                                                             : NULL;
+
+        return missing && machine->live
+                       ? error_set(error, -ENOENT,
+                                   "%s is not mounted here (is this a chroot?), so nothing can be "
+                                   "judged: run it on the host itself",
+                                   missing)
+                       : 0;
 }
 
 /* What the audit looks at beside the sizes of its servers. */
@@ -117,6 +145,8 @@ int command_check(const Args *args, Error *error) {
         AuditInput input;
         int r = machine_open(args, &machine, error);
 
+        if (r >= 0)
+                r = refuse_unmounted(&machine, error);
         if (r >= 0)
                 r = situation_load(&s, error);
         if (r < 0)
