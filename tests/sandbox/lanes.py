@@ -1,6 +1,7 @@
 """A script several times side by side, for what waits more than it computes. Each lane has a part of the work, and control groups
 of its own, as if it were alone on the host.
 """
+import atexit
 import contextlib
 import os
 import re
@@ -64,8 +65,9 @@ class Lane:
 
     def remove_group(self):
         def is_gone():
-            with contextlib.suppress(OSError):  # as long as something of the lane ends
-                os.rmdir(self.group)
+            for folder, _, _ in os.walk(self.group, topdown=False):  # those of a daemon that was killed too
+                with contextlib.suppress(OSError):  # as long as something of the lane ends
+                    os.rmdir(folder)
             return not os.path.exists(self.group)
         if self.group:
             poll("%s is empty" % self.group, is_gone, 20)
@@ -99,10 +101,23 @@ def judge(results):
         raise Failed("it failed in lanes %s, see above" % bad)
 
 
+def end_lanes(lanes):
+    """Where a timeout ends this script: each lane ends what it has started, and its group is removed."""
+    for lane in lanes:
+        if lane.process.poll() is None:
+            lane.process.terminate()
+    for lane in lanes:
+        with contextlib.suppress(Failed, subprocess.TimeoutExpired):
+            lane.process.wait(20)
+            lane.remove_group()
+
+
 def run_lanes(suite):
     """This script in lanes; ends with what came out."""
     n = n_lanes()
-    lanes = [Lane(suite, number, n) for number in range(n)]
+    lanes = []
+    atexit.register(end_lanes, lanes)
+    lanes += [Lane(suite, number, n) for number in range(n)]
     print("# %d lanes" % n, flush=True)
     per_case = []
 
