@@ -148,14 +148,6 @@ static int instance_choose_name(const Registry *registry, const Instance *instan
         return r;
 }
 
-static size_t instance_find_index(const Registry *registry, const Instance *instance) {
-        size_t i = name_find(registry, instance->name);
-
-        while (registry->instances[i] != instance)
-                i++;
-        return i;
-}
-
 /* The caller has reserved room for it. */
 static void instances_insert(Registry *registry, Instance *instance) {
         (void)ARRAY_INSERT(registry->instances, registry->n_instances,
@@ -201,8 +193,7 @@ int registry_rename(Registry *registry, Instance *instance) {
         journal_log(&registry->host->journal,
                     instance->binding.state == INSTANCE_WAITING ? LOG_DEBUG : LOG_INFO, &fields,
                     "%s is now named %s", instance->name, name);
-        ARRAY_REMOVE(registry->instances, registry->n_instances,
-                     instance_find_index(registry, instance));
+        ARRAY_DROP(registry->instances, registry->n_instances, instance);
         free(instance->name);
         instance->name = name;
         instance_queue(instance, WORK_RENAMED);
@@ -222,8 +213,7 @@ void registry_remove_process(Registry *registry, Instance *instance, size_t inde
                 return;
         journal_log(&registry->host->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         instance_counts_remove(&registry->counts, instance->policy_index, instance->uid);
-        ARRAY_REMOVE(registry->instances, registry->n_instances,
-                     instance_find_index(registry, instance));
+        ARRAY_DROP(registry->instances, registry->n_instances, instance);
         instance->next_ended = registry->ended;
         registry->ended = instance;
         host_queue(registry->host, HOST_WORK_PLAN);
