@@ -241,6 +241,9 @@ int undo_record_will_change(UndoRecord *record, const UndoChange *change, uint64
                 r = undo_values_add(&p->ours, change->properties[i]);
                 if (r < 0)
                         return r;
+                if (i == UNIT_LIMIT && record->limit_unset && change->exclusive)
+                        r = 1; /* it was known, but only now it will be read at a start */
+                record->limit_unset |= i == UNIT_LIMIT && r > 0 && !change->exclusive;
                 record->stale |= r > 0;
                 if (r > 0)
                         p->since_ticks = now_ticks;
@@ -260,6 +263,7 @@ void undo_record_did_change(UndoRecord *record, const UndoChange *change) {
                         undo_values_confirm(&record->properties[i].ours);
         if (change->exclusive && change->properties[UNIT_LIMIT].n_words == 0)
                 undo_record_forget_limit(record);
+        record->limit_unset &= !change->exclusive;
         if (change->given.n_words == 0)
                 return;
         undo_values_confirm(&record->given);

@@ -216,11 +216,17 @@ static int lift_brake(int group_fd, const UndoRecord *record) {
 
 int backend_limit_lift(int group_fd, const UndoRecord *record) {
         const bool v1 = !group_has(group_fd, "memory.max");
+        const char *file = v1 ? "memory.limit_in_bytes" : "memory.max";
+        uint64_t now;
         char text[32];
-        int r;
+        int r = 0;
 
-        render_limit(undo_record_limit_before(record), v1 ? "-1" : "max", text);
-        r = cgroup_write(group_fd, v1 ? "memory.limit_in_bytes" : "memory.max", text);
+        /* Another one is the admin's, or what was there before; "max" is no number. */
+        if (path_read_u64(group_fd, UINT64_MAX, &now, "%s", file) >= 0 &&
+            undo_record_is_ours(record, UNIT_LIMIT, UNIT_BYTES(&now))) {
+                render_limit(undo_record_limit_before(record), v1 ? "-1" : "max", text);
+                r = cgroup_write(group_fd, file, text);
+        }
         return r < 0 || v1 ? r : lift_brake(group_fd, record);
 }
 
@@ -232,16 +238,6 @@ int backend_limit_brake(const Backend *backend, const ProcHandle *process, int g
         render_limit(v1 ? limit_bytes : limit_brake_bytes(limit_bytes), "max", text);
         return backend_write_group(backend, process, group_fd,
                                    v1 ? "memory.limit_in_bytes" : "memory.high", text);
-}
-
-int backend_limit_write(const Backend *backend, const ProcHandle *process, int group_fd,
-                        uint64_t limit_bytes) {
-        char text[32];
-
-        render_limit(limit_bytes, "max", text);
-        return backend_write_group(
-                backend, process, group_fd,
-                group_has(group_fd, "memory.max") ? "memory.max" : "memory.limit_in_bytes", text);
 }
 
 /* --- restoring ---
@@ -293,6 +289,9 @@ static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
 
                 id_view_convert(now, ID_TARGET(&has));
                 restore->writes[i] = there && undo_values_have(&p->ours, now);
+                /* v1: the kernel's file has it before the property. */
+                if (there && i == UNIT_LIMIT && restore->group && fd < 0 && p->ours.n > 0)
+                        restore->writes[i] |= undo_record_limit_before(record) == unit->memory_max;
                 /* Has systemd what was there before, while the kernel still shows our value? So it
                  * is where the kernel did not follow a release in time, and where somebody has
                  * cleared the property, which leaves the live set narrow. */

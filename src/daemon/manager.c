@@ -142,6 +142,7 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
         }
         m->host.ready = false;
         start_announce(&m->registry, NULL, 0);
+        limit_lift_all(&m->binding);
         waits = irq_stop(m->irq, m->host.policies.on_stop == ON_STOP_RESTORE);
         if (undo_release_before_stop(&m->undo)) {
                 (void)undo_announce_starts(&m->undo, NULL, 0);
@@ -155,7 +156,6 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
         journal_log(&m->host.journal, LOG_INFO, NULL,
                     "Stopping; bindings are kept (%zu instance%s)", m->registry.n_instances,
                     m->registry.n_instances == 1 ? "" : "s");
-        limit_lift_all(&m->binding);
         if (waits) {
                 m->host.stopping = true;
                 return 0;

@@ -108,11 +108,14 @@ LimitStep limit_next(const LimitInput *in) {
                                m->limit_bytes != in->wanted_bytes &&
                                !limit_is_of_before(m, in->before_bytes);
         /* Also a lifted one: the property has it. */
-        const LimitAction undo = in->ours_bytes > 0 && in->may_change && !by_others
-                                         ? LIMIT_TAKE_BACK
-                                         : LIMIT_DO_NOTHING;
+        const LimitAction undo =
+                in->recorded && in->may_change && !by_others ? LIMIT_TAKE_BACK : LIMIT_DO_NOTHING;
         /* Also while the daemon is paused: who has lifted the file must lift the property. */
-        const LimitAction lift = in->ours_bytes > 0 ? LIMIT_TAKE_BACK : LIMIT_DO_NOTHING;
+        const LimitAction lift = in->recorded ? LIMIT_TAKE_BACK : LIMIT_DO_NOTHING;
+        /* That of a limit which is not in force: it would hold up what has grown since. */
+        const bool brake_alone = m && m->has_brake && in->recorded &&
+                                 m->limit_bytes != in->wanted_bytes &&
+                                 m->brake_bytes == limit_brake_bytes(in->wanted_bytes);
         uint64_t before = in->before_bytes;
 
         if (!in->wanted)
@@ -141,12 +144,11 @@ LimitStep limit_next(const LimitInput *in) {
         /* Under such a limit it would have to reclaim at once. */
         if (!(in->is_ours && m->limit_bytes < in->wanted_bytes) &&
             !limit_has_room(m, in->wanted_bytes))
-                return limit_step(in->is_ours ? LIMIT_DO_NOTHING : lift,
+                return limit_step(in->is_ours && !brake_alone ? LIMIT_DO_NOTHING : lift,
                                   in->ours_bytes == in->wanted_bytes ? LIMIT_LIFTED : LIMIT_HELD);
         if (!in->may_change || !in->guarded)
-                return limit_step(LIMIT_DO_NOTHING, LIMIT_PLANNED);
-        if (m->current_bytes > in->wanted_bytes)
-                return limit_step(LIMIT_RECLAIM, LIMIT_PENDING);
-        return limit_step(in->ours_bytes == in->wanted_bytes ? LIMIT_SET_FILE : LIMIT_SET_PROPERTY,
+                return limit_step(brake_alone ? LIMIT_TAKE_BACK : LIMIT_DO_NOTHING, LIMIT_PLANNED);
+        return limit_step(m->current_bytes > in->wanted_bytes || !has_brake ? LIMIT_RECLAIM
+                                                                            : LIMIT_SET_PROPERTY,
                           LIMIT_PENDING);
 }

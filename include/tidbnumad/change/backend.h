@@ -209,17 +209,13 @@ int unit_set_properties(sd_bus *bus, const char *unit, const IdView values[N_UNI
 int backend_set_property(Backend *backend, const BackendTarget *target, UnitProperty property,
                          IdView value, BackendCall *call);
 
-/* The files of a group that has the limit of this record, without systemd. Lifting never waits; 0
- * or negative errno. The property stays. */
+/* The files of a group, without systemd: what they have of this record is as before. Lifting never
+ * waits; 0 or negative errno. The property stays. */
 int backend_limit_lift(int group_fd, const UndoRecord *record);
 
 /* Reclaims page cache by the brake, of v1 by the limit itself, which never kills; then the brake
  * stays. By the worker, as the kernel reclaims within the write: -ETIMEDOUT, not finished yet. */
 int backend_limit_brake(const Backend *backend, const ProcHandle *process, int group_fd,
-                        uint64_t limit_bytes);
-
-/* The limit itself, where that much is not charged: there is nothing to reclaim. */
-int backend_limit_write(const Backend *backend, const ProcHandle *process, int group_fd,
                         uint64_t limit_bytes);
 
 extern const BackendOps backend_systemd_ops;

@@ -71,7 +71,8 @@ typedef struct UndoChange {
         const Member *members; /* borrowed */
         size_t n_members;
         bool exclusive; /* all that is ours of the unit, in one write: until its answer nothing else
-                         * is written to the unit, and it is not released */
+                         * is written to the unit, and it is not released. A limit without it is the
+                         * kernel file's alone, and the property follows later */
 } UndoChange;
 
 /* Threads of neighbouring numbers with the same CPUs. */
@@ -152,12 +153,14 @@ typedef struct UndoRecord {
         size_t n_processes, processes_allocated;
 
         /* Not written down. */
-        bool releasing;  /* it is being restored: nothing else may change the instance */
-        bool restoring;  /* the first value of that may have been written */
-        bool busy;       /* a write of the unit's properties is under way */
-        bool read_again; /* what unit files set besides is to be read */
-        bool read_late;  /* the same, as soon as a worker has answered */
-        bool stale;      /* not yet all in the file */
+        bool releasing;   /* it is being restored: nothing else may change the instance */
+        bool restoring;   /* the first value of that may have been written */
+        bool busy;        /* a write of the unit's properties is under way */
+        bool limit_unset; /* the property has no limit of ours (yet): page cache is reclaimed by
+                           * the kernel's file before */
+        bool read_again;  /* what unit files set besides is to be read */
+        bool read_late;   /* the same, as soon as a worker has answered */
+        bool stale;       /* not yet all in the file */
         UndoFormer former;
         char *file;            /* its name; NULL: not written yet; owned */
         UndoFileState written; /* what it was like when we wrote or read it */

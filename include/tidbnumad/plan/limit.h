@@ -9,7 +9,9 @@
  * - It is put on a running server only while what that holds without clean page cache is below
  *   nine tenths of it. The kernel's write of memory.max calls the OOM killer where it cannot
  *   reclaim enough (memory_max_write() in mm/memcontrol.c), so the cache is brought below the brake
- *   first: memory.high reclaims and never kills; memory.limit_in_bytes of v1 fails instead.
+ *   first: memory.high reclaims and never kills; memory.limit_in_bytes of v1 fails instead. It
+ *   comes first also where nothing is to be reclaimed: systemd takes up to two seconds to set the
+ *   limit, and who grows meanwhile is to be delayed, not killed.
  * - The brake stays: between it and the limit the kernel delays whoever allocates
  *   (mem_cgroup_handle_over_high()), so that a burst leaves the guard time. v1 has no such thing,
  *   and is read more often instead.
@@ -77,7 +79,6 @@ typedef enum LimitAction {
         LIMIT_TAKE_BACK,    /* what is ours: file and property get what they had before */
         LIMIT_RECLAIM,      /* memory.high, the brake; of v1 memory.limit_in_bytes */
         LIMIT_SET_PROPERTY, /* of the unit, and with it the kernel's file */
-        LIMIT_SET_FILE,     /* the kernel's file alone: the property has the value already */
 } LimitAction;
 
 typedef struct LimitInput {
@@ -86,7 +87,8 @@ typedef struct LimitInput {
         const char *refused;       /* why it can have none; NULL: it can */
         uint64_t before_bytes;     /* what the unit had before ours; UINT64_MAX: none */
         bool before_known;         /* else the kernel's value, where nothing of ours is set */
-        uint64_t ours_bytes;       /* what the property has of ours; 0: nothing */
+        uint64_t ours_bytes;       /* what the property has of ours; 0: nothing, or an older one */
+        bool recorded;             /* the property or the kernel's files may have one of ours */
         bool is_ours;              /* the kernel's value is one of ours */
         const LimitMemory *memory; /* NULL: not known */
         bool lifted;               /* by the guard, which has not seen it rest yet */

@@ -45,6 +45,33 @@ static bool limit_is_ours(const Instance *i) {
                                    UNIT_BYTES(&i->binding.limit.memory.limit_bytes));
 }
 
+/* --- lifting --- */
+
+static int limit_open_group(const Binder *b, Instance *i, BindingGroups *ret) {
+        int r = groups_open(b, i, ret);
+
+        return r >= 0 && ret->group_fd < 0 ? -ENOENT : r;
+}
+
+/* In the kernel's files, at once; the property follows. */
+static int limit_lift(const Binder *b, Instance *i) {
+        const UndoRecord *noted = undo_limit_of(i);
+        InstanceMemoryLimit *l = &i->binding.limit;
+        _cleanup_groups_ BindingGroups open = GROUPS_NONE;
+        int r = limit_open_group(b, i, &open);
+
+        if (r >= 0 && noted)
+                r = backend_limit_lift(open.group_fd, noted);
+        if (r < 0 && r != -ESRCH && !l->lift_failed)
+                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
+                            "%s: its memory limit cannot be lifted: %s; trying again", i->name,
+                            strerror(-r));
+        l->lift_failed = r < 0;
+        if (r >= 0)
+                r = limit_read_memory(open.group_fd, &l->memory);
+        return r;
+}
+
 /* --- setting --- */
 
 static void limit_note_failure(const Binder *b, Instance *i, const Error *error) {
@@ -73,6 +100,7 @@ static void on_set(const Error *error, void *userdata) {
         undo_after(b->undo, i->undo.record, &change, error->code >= 0);
         if (error->code < 0) {
                 limit_note_failure(b, i, error);
+                (void)limit_lift(b, i); /* what it was reclaimed by */
                 return;
         }
         l->retry.failures = 0;
@@ -94,6 +122,20 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
         (void)binding_enter(b, i, EVENT_ANSWER, clock_monotonic_usec());
 }
 
+/* Writes down what the kernel's file or the property is about to have. 1: it is; 0: the unit is
+ * read before, after which on_unit() has the instance looked at again. */
+static int limit_record(const Binder *b, Instance *i, const UndoChange *change) {
+        int r;
+
+        i->binding.binder = b;
+        r = undo_note_for_limit(b->undo, i, on_unit, i, &i->binding.limit.call.slot);
+        if (r > 0) {
+                r = undo_before(b->undo, i->undo.record, change);
+                r = r < 0 ? r : 1;
+        }
+        return r;
+}
+
 /* `bytes` UINT64_MAX: what it had before. */
 static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         InstanceMemoryLimit *l = &i->binding.limit;
@@ -101,14 +143,10 @@ static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         UndoChange change;
         int r;
 
-        i->binding.binder = b;
-        r = undo_note_for_limit(b->undo, i, on_unit, i, &l->call.slot);
-        if (r <= 0)
-                return r;
         l->setting_bytes = bytes;
         change = limit_change(l);
-        r = undo_before(b->undo, i->undo.record, &change);
-        if (r < 0)
+        r = limit_record(b, i, &change);
+        if (r <= 0)
                 return r;
         l->call = (BackendCall){ .reply = on_set, .userdata = i };
         r = backend_set_property(&b->host->backend, &target, UNIT_LIMIT,
@@ -120,34 +158,23 @@ static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         return r;
 }
 
-static int limit_open_group(const Binder *b, Instance *i, BindingGroups *ret) {
-        int r = groups_open(b, i, ret);
-
-        return r >= 0 && ret->group_fd < 0 ? -ENOENT : r;
-}
-
-/* In the kernel's files, at once; the property follows. */
-static int limit_lift(const Binder *b, Instance *i) {
-        const UndoRecord *noted = undo_limit_of(i);
+/* Written down before, as a limit that nobody knows of would be lifted by nobody. */
+static int limit_reclaim(const Binder *b, Instance *i) {
         InstanceMemoryLimit *l = &i->binding.limit;
+        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&l->wanted_bytes) };
         _cleanup_groups_ BindingGroups open = GROUPS_NONE;
-        int r = limit_open_group(b, i, &open);
+        int r = limit_record(b, i, &change);
 
-        if (r >= 0 && noted)
-                r = backend_limit_lift(open.group_fd, noted);
-        if (r < 0 && r != -ESRCH && !l->lift_failed)
-                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
-                            "%s: its memory limit cannot be lifted: %s; trying again", i->name,
-                            strerror(-r));
-        l->lift_failed = r < 0;
-        if (r >= 0 && noted)
-                l->memory.limit_bytes = undo_record_limit_before(noted);
-        return r;
+        if (r <= 0)
+                return r;
+        r = limit_open_group(b, i, &open);
+        return r < 0 ? r
+                     : backend_limit_brake(&b->host->backend, i->members[0].handle, open.group_fd,
+                                           l->wanted_bytes);
 }
 
 static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t now_usec) {
         InstanceMemoryLimit *l = &i->binding.limit;
-        _cleanup_groups_ BindingGroups open = GROUPS_NONE;
         int r = 0;
 
         switch (action) {
@@ -162,20 +189,10 @@ static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t
                 r = limit_set(b, i, l->wanted_bytes);
                 break;
         case LIMIT_RECLAIM:
-        case LIMIT_SET_FILE:
-                r = limit_open_group(b, i, &open);
-                if (r >= 0) {
-                        r = (action == LIMIT_RECLAIM ? backend_limit_brake : backend_limit_write)(
-                                &b->host->backend, i->members[0].handle, open.group_fd,
-                                l->wanted_bytes);
-                        /* Not finished, or there is not yet so much clean page cache (v1). */
-                        r = r == -ETIMEDOUT || r == -EBUSY ? -EAGAIN : r;
-                }
-                if (r >= 0 || r == -EAGAIN) {
-                        l->retry.due_usec = now_usec + AGAIN_USEC;
-                        if (i->binding.due_usec > l->retry.due_usec)
-                                i->binding.due_usec = l->retry.due_usec;
-                }
+                r = limit_reclaim(b, i);
+                /* Not finished, or there is not yet so much clean page cache (v1). */
+                if (r >= 0 || r == -ETIMEDOUT || r == -EBUSY)
+                        r = -EAGAIN;
                 break;
         }
         if (r == -EAGAIN)
@@ -201,7 +218,8 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 .refused = can ? NULL : "it has no unit of its own",
                 .before_bytes = noted ? undo_record_limit_before(noted) : UINT64_MAX,
                 .before_known = noted,
-                .ours_bytes = noted ? undo_record_limit_last(noted) : 0,
+                .recorded = noted && undo_record_limit_last(noted) > 0,
+                .ours_bytes = noted && !noted->limit_unset ? undo_record_limit_last(noted) : 0,
                 .is_ours = limit_is_ours(i),
                 .memory = l->memory_known ? &l->memory : NULL,
                 .lifted = l->lifted,
@@ -254,6 +272,8 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         }
         if (!l->call.slot && now_usec >= l->retry.due_usec)
                 limit_act(b, i, step.action, now_usec);
+        if (l->retry.due_usec > now_usec && i->binding.due_usec > l->retry.due_usec)
+                i->binding.due_usec = l->retry.due_usec;
 }
 
 /* --- what is in force --- */
@@ -317,7 +337,18 @@ uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 void limit_lift_all(const Binder *b) {
-        REGISTRY_FOREACH(i, b->registry)
-        if (i->binding.limit.recent && limit_is_ours(i) && i->n_members > 0)
+        REGISTRY_FOREACH(i, b->registry) {
+                InstanceMemoryLimit *l = &i->binding.limit;
+
+                if (!undo_limit_of(i) || i->n_members == 0)
+                        continue;
                 (void)limit_lift(b, i);
+                /* systemd may be about to write the file: what it is asked for last counts. */
+                if (l->call.slot) {
+                        l->call.slot = sd_bus_slot_unref(l->call.slot);
+                        undo_after(b->undo, i->undo.record, &(UndoChange){ .exclusive = true },
+                                   false);
+                        (void)limit_set(b, i, UINT64_MAX);
+                }
+        }
 }

@@ -352,28 +352,36 @@ static bool property_take(const Undoing *undo, const UndoRecord *record, UndoPro
 
 static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         Setting cpus = { .key = "AllowedCPUs" }, mems = { .key = "AllowedMemoryNodes" };
-        bool changed, writing;
-        int r;
+        bool changed = false, writing, unset;
+        int r = 0;
 
-        if (record->restoring || !record->cpus.noted || strcmp(unit->load_state, "loaded") != 0 ||
+        if (record->restoring || strcmp(unit->load_state, "loaded") != 0 ||
             unit->n_drop_ins >= FILES_MAX)
                 return;
-        /* In the order in which systemd reads them. */
-        r = admin_read_file(undo, unit->fragment, &cpus, &mems);
-        for (size_t i = 0; i < unit->n_drop_ins && r >= 0; i++)
-                r = admin_read_file(undo, unit->drop_ins[i], &cpus, &mems);
+        /* In the order in which systemd reads them. On v1 there is the limit alone. */
+        if (record->cpus.noted) {
+                r = admin_read_file(undo, unit->fragment, &cpus, &mems);
+                for (size_t i = 0; i < unit->n_drop_ins && r >= 0; i++)
+                        r = admin_read_file(undo, unit->drop_ins[i], &cpus, &mems);
+        }
         /* What was read may be older than a limit that is being written. */
         writing = record->busy && record->limit.noted;
         record->read_late = r == -ETIME || writing;
         if (r < 0)
                 return;
-        /* Of the limit systemd has the value that counts already: one that is not ours stays. */
-        changed = record->limit.noted && !writing &&
-                  (record->limit.ours.n > 0
-                           ? !undo_record_is_ours(record, UNIT_LIMIT, UNIT_BYTES(&unit->memory_max))
-                           : undo_record_limit_before(record) != unit->memory_max);
-        if (changed)
+        /* Of the limit systemd has the value that counts already: one that is not ours stays. The
+         * one before ours may be there since a daemon ended within the change. */
+        if (record->limit.noted && !writing &&
+            undo_record_limit_before(record) != unit->memory_max &&
+            !undo_record_is_ours(record, UNIT_LIMIT, UNIT_BYTES(&unit->memory_max))) {
                 undo_record_forget_limit(record);
+                changed = true;
+        } else if (record->limit.noted && !writing) {
+                unset = record->limit.ours.n > 0 &&
+                        undo_record_limit_last(record) != unit->memory_max;
+                changed = unset != record->limit_unset;
+                record->limit_unset = unset;
+        }
         changed |= property_take(undo, record, &record->cpus, &cpus);
         changed |= property_take(undo, record, &record->mems, &mems);
         if (!changed)
@@ -416,7 +424,8 @@ static void admin_read_next(Undoing *undo) {
 }
 
 static void admin_want_read(UndoRecord *record) {
-        record->read_again |= record->unit && !record->scope && record->cpus.noted;
+        record->read_again |=
+                record->unit && !record->scope && (record->cpus.noted || record->limit.noted);
 }
 
 void undo_admin_read(Undoing *undo, UndoRecord *record) {

@@ -236,9 +236,15 @@ static void limit(Host *h, uint64_t before) {
         fake_write(&h->tree, GROUP "/memory.high", "199229440\n"); /* 190 MiB */
 }
 
-HOST_TEST(limit_with_the_sets) {
-        char high[32];
+/* What it begins with: no kernel's file, the rest stays. */
+static void assert_begins(const Host *h, const char *file, const char *value) {
+        char text[64];
 
+        assert_true(path_read(h->tree.fd, text, sizeof(text), GROUP "/%s", file) > 0);
+        assert_memory_equal(text, value, strlen(value));
+}
+
+HOST_TEST(limit_with_the_sets) {
         limit(h, UINT64_MAX);
         step_and_answer(h);
         step_and_answer(h);
@@ -249,8 +255,30 @@ HOST_TEST(limit_with_the_sets) {
         assert_string_equal(bus.said, "Limit=-1,MemoryNodes=,CPUs=;");
         bus.unit.memory_max = UINT64_MAX;
         check_and_finish(h, "", "");
-        assert_true(path_read(h->tree.fd, high, sizeof(high), GROUP "/memory.high") > 0);
-        assert_memory_equal(high, "max", 3); /* no kernel's file: the rest stays */
+        assert_begins(h, "memory.high", "max");
+}
+
+/* Without systemd. */
+HOST_TEST(limit_lifted_in_the_files) {
+        int fd;
+
+        limit(h, UINT64_MAX);
+        fake_write(&h->tree, GROUP "/memory.max", "209715200\n");
+        fd = path_open(h->tree.fd, O_RDONLY | O_DIRECTORY, GROUP);
+        assert_true(fd >= 0);
+        for (unsigned i = 0; i < 2; i++) { /* the second time there is nothing left */
+                assert_int_equal(backend_limit_lift(fd, h->record), 0);
+                assert_begins(h, "memory.max", "max");
+                assert_begins(h, "memory.high", "max");
+        }
+        fake_write(&h->tree, GROUP "/memory.max", "157286400\n"); /* the admin's */
+        assert_int_equal(backend_limit_lift(fd, h->record), 0);
+        assert_begins(h, "memory.max", "157286400");
+        fake_remove(&h->tree, GROUP "/memory.max"); /* v1 */
+        fake_write(&h->tree, GROUP "/memory.limit_in_bytes", "209715200\n");
+        assert_int_equal(backend_limit_lift(fd, h->record), 0);
+        assert_begins(h, "memory.limit_in_bytes", "-1");
+        close(fd);
 }
 
 /* As on cgroup v1, or where the CPUs are not ours. */

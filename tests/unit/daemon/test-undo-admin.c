@@ -241,6 +241,25 @@ WORLD_TEST(a_limit_that_is_written_while_it_is_read) {
         assert_null(undo_limit_of(w->instance));
 }
 
+/* A daemon that ended in between had recorded it, and reclaimed page cache by it. Nobody would lift
+ * it if it were forgotten; the property is still to be set. */
+WORLD_TEST(a_limit_that_was_recorded_and_not_set) {
+        _cleanup_fake_ FakeTree tree = { .fd = -EBADF };
+        const UndoChange change = limit_begin(w, &tree);
+
+        undo_after(&w->rooms.undo, w->record, &change, false);
+        assert_false(w->record->limit_unset);
+        assert_true(read_again(w, NULL));
+        assert_true(w->record->limit_unset);
+        assert_int_equal(undo_record_limit_last(undo_limit_of(w->instance)), our_limit);
+        assert_false(read_again(w, NULL));
+        assert_int_equal(undo_before(&w->rooms.undo, w->record, &change), 0);
+        undo_after(&w->rooms.undo, w->record, &change, true);
+        assert_false(w->record->limit_unset);
+        systemd.memory_max = our_limit;
+        assert_false(read_again(w, NULL));
+}
+
 /* With each property that is set, systemd writes the limit to the kernel's file again. */
 WORLD_TEST(a_limit_that_is_lifted_is_lifted_for_systemd) {
         InstanceMemoryLimit *l = &w->instance->binding.limit;

@@ -167,6 +167,9 @@ TEST(set_where_there_is_room) {
         LimitMemory m = FREE;
         LimitInput in = wanted(&m);
 
+        /* Under the brake nothing grows past the limit while systemd sets it. */
+        assert_step(&in, LIMIT_RECLAIM, LIMIT_PENDING);
+        m.brake_bytes = MB(950);
         assert_step(&in, LIMIT_SET_PROPERTY, LIMIT_PENDING);
         m.current_bytes = MB(899);
         assert_step(&in, LIMIT_SET_PROPERTY, LIMIT_PENDING);
@@ -186,9 +189,37 @@ TEST(cache_beyond_the_limit_is_reclaimed_first) {
         m.current_bytes = MB(5000);
         m.active_file_bytes = MB(4500);
         assert_step(&in, LIMIT_RECLAIM, LIMIT_PENDING);
+        m.brake_bytes = MB(950);
+        assert_step(&in, LIMIT_RECLAIM, LIMIT_PENDING);
         m.current_bytes = MB(1000);
         m.active_file_bytes = MB(500);
         assert_step(&in, LIMIT_SET_PROPERTY, LIMIT_PENDING);
+        m.has_brake = false; /* v1: in the kernel's file already, and recorded */
+        m.limit_bytes = MB(1000);
+        in.is_ours = in.before_known = in.recorded = true;
+        assert_step(&in, LIMIT_SET_PROPERTY, LIMIT_PENDING);
+}
+
+/* Nobody would lift a brake, or a limit of v1, that is there before the property is set. */
+TEST(what_was_reclaimed_by_is_taken_back) {
+        LimitMemory m = FREE;
+        LimitInput in = wanted(&m);
+
+        in.before_known = in.recorded = true;
+        m.brake_bytes = MB(950);
+        in.wanted = false;
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_NONE);
+        in.wanted = true;
+        in.refused = "why";
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_NO_UNIT);
+        in.refused = NULL;
+        in.may_change = false;
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_PLANNED);
+        in.may_change = true;
+        m.current_bytes = MB(940); /* it has grown meanwhile */
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_HELD);
+        in.may_change = false;
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_HELD);
 }
 
 TEST(nothing_is_set_unguarded) {
@@ -206,7 +237,7 @@ TEST(in_force) {
         LimitMemory m = FULL_OF_CACHE;
         LimitInput in = wanted(&m);
 
-        in.is_ours = in.before_known = in.before_start = true;
+        in.is_ours = in.before_known = in.recorded = in.before_start = true;
         in.ours_bytes = MB(1000);
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_SET);
         in.before_start = false;
@@ -226,7 +257,7 @@ TEST(lifted) {
         LimitMemory m = FREE;
         LimitInput in = wanted(&m);
 
-        in.before_known = in.lifted = true;
+        in.before_known = in.recorded = in.lifted = true;
         in.ours_bytes = MB(1000);
         m.current_bytes = MB(2000);
         assert_step(&in, LIMIT_TAKE_BACK, LIMIT_LIFTED);
@@ -236,9 +267,10 @@ TEST(lifted) {
         in.lifted = false; /* a daemon that has just started */
         assert_step(&in, LIMIT_TAKE_BACK, LIMIT_LIFTED);
         m.current_bytes = MB(100);
-        assert_step(&in, LIMIT_SET_FILE, LIMIT_PENDING);
+        m.brake_bytes = MB(950);
+        assert_step(&in, LIMIT_SET_PROPERTY, LIMIT_PENDING);
         in.lifted = true;
-        in.before_known = false; /* since the property was lifted */
+        in.before_known = in.recorded = false; /* since the property was lifted */
         in.ours_bytes = 0;
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_LIFTED);
 }
@@ -247,13 +279,19 @@ TEST(another_share) {
         LimitMemory m = FULL_OF_CACHE;
         LimitInput in = wanted(&m);
 
-        in.is_ours = in.before_known = true;
+        in.is_ours = in.before_known = in.recorded = true;
         in.ours_bytes = MB(1000);
         in.wanted_bytes = MB(500);
         m.current_bytes = MB(400);
         m.inactive_file_bytes = m.active_file_bytes = m.unclean_bytes = 0;
+        assert_step(&in, LIMIT_RECLAIM, LIMIT_PENDING);
+        m.brake_bytes = MB(475);
+        in.ours_bytes = 0;
         assert_step(&in, LIMIT_SET_PROPERTY, LIMIT_PENDING);
-        m.current_bytes = MB(480);
+        m.current_bytes = MB(480); /* it would be held up, though its limit is 1000 */
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_HELD);
+        m.brake_bytes = MB(950);
+        in.ours_bytes = MB(1000);
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_HELD);
         in.wanted_bytes = MB(2000); /* a larger one always */
         m.current_bytes = MB(990);
@@ -267,8 +305,9 @@ TEST(the_admins_smaller_limit_stays) {
         m.limit_bytes = MB(600);
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_SMALLER);
         m.limit_bytes = MB(6000);
-        assert_step(&in, LIMIT_SET_PROPERTY, LIMIT_PENDING);
-        in.before_known = true; /* ours is set, and somebody has written another one since */
+        assert_step(&in, LIMIT_RECLAIM, LIMIT_PENDING);
+        in.before_known = in.recorded =
+                true; /* ours is set, and somebody has written another one since */
         in.ours_bytes = MB(1000);
         m.limit_bytes = MB(700);
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_SMALLER);
@@ -285,7 +324,7 @@ TEST(taken_back) {
         LimitMemory m = FULL_OF_CACHE;
         LimitInput in = wanted(&m);
 
-        in.is_ours = in.before_known = true;
+        in.is_ours = in.before_known = in.recorded = true;
         in.ours_bytes = MB(1000);
         in.refused = "why";
         assert_step(&in, LIMIT_TAKE_BACK, LIMIT_NO_UNIT);
@@ -297,6 +336,6 @@ TEST(taken_back) {
         in.may_change = false;
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_NONE);
         in.may_change = true;
-        in.ours_bytes = 0;
+        in.recorded = false;
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_NONE);
 }
