@@ -98,3 +98,9 @@ bool server_report_tells_host(const ServerReport *tikv, const char *location_lab
                 return true;
         return server_report_find(tikv, "server.labels.host");
 }
+
+uint32_t server_quota_cpus(const ServerInstance *instance, bool parts) {
+        const uint32_t least = parts ? 2 : 1, n = (instance->cpu_quota + (parts ? 99 : 0)) / 100;
+
+        return instance->cpu_quota == 0 ? UINT32_MAX : n > least ? n : least;
+}

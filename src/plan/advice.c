@@ -508,7 +508,7 @@ static uint64_t subject_memory_share(const AdviceInput *input, const AdviceRepor
 static int subject_weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
         AdviceSubject *subject = &report->subjects[index];
         const ServerInstance *instance = &input->instances[index];
-        uint32_t quota;
+        const uint32_t quota = server_quota_cpus(instance, false);
 
         subject->cpu_share = subject->n_cpus;
         subject->memory_share_bytes = subject->memory_bytes;
@@ -535,12 +535,8 @@ static int subject_weigh(const AdviceInput *input, AdviceReport *report, size_t 
                         subject->memory_share_bytes = subject_memory_share(input, report, subject);
         }
         /* What its unit sets itself. */
-        quota = (uint32_t)advice_max(instance->cpu_quota / 100, 1);
-        subject->cpus_seen = subject->n_cpus;
-        if (instance->cpu_quota > 0) {
-                subject->cpu_share = (uint32_t)advice_min(subject->cpu_share, quota);
-                subject->cpus_seen = (uint32_t)advice_min(subject->cpus_seen, quota);
-        }
+        subject->cpu_share = (uint32_t)advice_min(subject->cpu_share, quota);
+        subject->cpus_seen = (uint32_t)advice_min(subject->n_cpus, quota);
         subject->limited =
                 instance->limit_bytes > 0 && (subject->memory_share_bytes == 0 ||
                                               instance->limit_bytes < subject->memory_share_bytes);

@@ -771,14 +771,17 @@ static void audit_reserved_cpus(Audit *a, const ServerInstance *i) {
 
 static void audit_gomaxprocs(Audit *a, const ServerInstance *i) {
         const CpuSet left = by_hand_left(&i->by_hand, &i->cpus);
-        const uint32_t n_left = id_set_count(&left), quota = (i->cpu_quota + 99) / 100;
-        const uint32_t n = quota > 0 && quota < n_left ? quota : n_left;
+        const uint32_t n_left = id_set_count(&left);
+        const uint32_t quota = server_quota_cpus(i, false), most = server_quota_cpus(i, true);
+        const uint32_t n = quota < n_left ? quota : n_left;
         char *remedy;
 
         if (n == 0 || (i->gomaxprocs == 0 && i->go == GO_UNKNOWN))
                 return;
         audit_hold(a, AUDIT_GOMAXPROCS);
-        if (i->gomaxprocs > 0 ? i->gomaxprocs == n : i->go != GO_ONCE || !i->bound_after_start)
+        if (i->gomaxprocs > 0
+                    ? i->gomaxprocs >= n && i->gomaxprocs <= (most < n_left ? most : n_left)
+                    : i->go != GO_ONCE || !i->bound_after_start)
                 return;
         remedy = text_new("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", n);
         if (i->gomaxprocs > 0)

@@ -88,6 +88,12 @@ typedef struct ServerInstance {
         size_t n_read_threads;      /* TIKV_READ_THREADS; 0: none, not known */
 } ServerInstance;
 
+/* How many CPUs a quota is worth to a Go program. A part of one does not count and one is the
+ * least, as for automaxprocs, by which programs set GOMAXPROCS themselves; with `parts` it counts,
+ * and two are the least, as for Go since 1.25 (adjustCgroupGOMAXPROCS() in
+ * runtime/cgroup_linux.go). UINT32_MAX: it has no quota. */
+uint32_t server_quota_cpus(const ServerInstance *instance, bool parts);
+
 /* The names of the threads of TiKV's unified read pool begin so: the kernel keeps 15 characters of
  * "unified-read-pool-0" (components/tikv_util/src/yatp_pool). */
 #define TIKV_READ_THREADS "unified-read-po"

@@ -637,11 +637,11 @@ WORLD_TEST(go_that_counts_rightly_is_no_finding) {
                 GoCount go;
                 bool late;
                 uint32_t gomaxprocs, cpu_quota;
-        } rows[] = { { GO_ONCE, false, 0, 0 },
-                     { GO_FOLLOWS, true, 0, 0 },
-                     { GO_UNKNOWN, true, 0, 0 },
-                     { GO_ONCE, true, 4, 0 },
-                     { GO_FOLLOWS, true, 2, 150 } };
+        } rows[] = { { GO_ONCE, false, 0, 0 },     { GO_FOLLOWS, true, 0, 0 },
+                     { GO_UNKNOWN, true, 0, 0 },   { GO_ONCE, true, 4, 0 },
+                     { GO_FOLLOWS, true, 2, 150 }, /* as Go itself counts */
+                     { GO_FOLLOWS, true, 1, 150 }, /* as automaxprocs does */
+                     { GO_FOLLOWS, true, 4, 350 } };
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 _cleanup_audit_report_ AuditReport report = { 0 };
