@@ -158,6 +158,9 @@ int trial_compare(const TrialSeries *series, bool relative, double level, uint64
                  sqrt(1 - 2 * (double)smaller->block / (double)smaller->n);
         d.low = d.change - (d.change - changes[tail]) * spread;
         d.high = d.change + (changes[n - 1 - tail] - d.change) * spread;
+        /* Nothing that is measured is below 0, and no share above 1. */
+        d.low = d.low < -1 ? -1 : d.low;
+        d.high = !relative && d.high > 1 ? 1 : d.high;
         d.shown = (d.low > 0 || d.high < 0) && fabs(d.change) >= TRIAL_CHANGE_MIN;
         *ret = d;
         return 0;

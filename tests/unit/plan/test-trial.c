@@ -220,6 +220,25 @@ TEST(samples) {
         }
 }
 
+/* What widens it must not lead out of what can be. */
+TEST(an_interval_of_shares_is_one) {
+        TrialSeries *s = calloc(1, sizeof(*s));
+
+        assert_non_null(s);
+        s->n[TRIAL_BEFORE] = s->n[TRIAL_AFTER] = 20;
+        for (unsigned rises = 0; rises < 2; rises++) {
+                TrialDifference d;
+
+                for (size_t k = 0; k < 20; k++) {
+                        s->values[rises ? TRIAL_AFTER : TRIAL_BEFORE][k] = k < 9 ? 1 : 0.5;
+                        s->values[rises ? TRIAL_BEFORE : TRIAL_AFTER][k] = 0;
+                }
+                assert_int_equal(trial_compare(s, false, 0.95, 1, &d), 0);
+                assert_true(d.low >= -1 && d.high <= 1);
+        }
+        free(s);
+}
+
 TEST(nothing_to_judge) {
         const Played played = { .noise = 0.05, .n = 5 };
         TrialInstance *instance = calloc(1, sizeof(*instance));
