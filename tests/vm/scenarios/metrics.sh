@@ -105,7 +105,7 @@ count_accesses ', events: {local: "software:1", remote: "software:3"}' # its tim
 wait_until 60 'the kernel counts its own events' metric_is 1 tidbnumad_access_sampling_available
 for locality in local remote; do
         labels="name=\"tidb-4004\",locality=\"$locality\",source=\"policy\""
-        wait_until 60 "the $locality ones of a process are counted" more_than 0 tidbnumad_instance_dram_accesses_total "$labels"
+        wait_until 240 "the $locality ones of a process are counted" more_than 0 tidbnumad_instance_dram_accesses_total "$labels"
         grown=$(metric tidbnumad_instance_dram_accesses_total "$labels")
         wait_until 60 'and grow' more_than "$grown" tidbnumad_instance_dram_accesses_total "$labels"
 done
