@@ -242,7 +242,7 @@ int undo_record_will_change(UndoRecord *record, const UndoChange *change, uint64
                 if (r < 0)
                         return r;
                 if (i == UNIT_LIMIT && record->limit_unset && change->exclusive)
-                        r = 1; /* it was known, but only now it will be read at a start */
+                        r = 1; /* known, but a start reads the property alone */
                 record->limit_unset |= i == UNIT_LIMIT && r > 0 && !change->exclusive;
                 record->stale |= r > 0;
                 if (r > 0)

@@ -156,8 +156,8 @@ typedef struct UndoRecord {
         bool releasing;   /* it is being restored: nothing else may change the instance */
         bool restoring;   /* the first value of that may have been written */
         bool busy;        /* a write of the unit's properties is under way */
-        bool limit_unset; /* the property has no limit of ours (yet): page cache is reclaimed by
-                           * the kernel's file before */
+        bool limit_unset; /* the last of the limits is in the kernel's files, to reclaim page cache
+                           * by it, and not in the property (yet) */
         bool read_again;  /* what unit files set besides is to be read */
         bool read_late;   /* the same, as soon as a worker has answered */
         bool stale;       /* not yet all in the file */

@@ -207,8 +207,9 @@ void limit_follow(const Binder *b, Instance *instance, uint64_t now_usec);
  * Returns the microseconds until the next time. */
 uint64_t limit_attend(const Binder *b, Instance *instance, uint64_t now_usec);
 
-/* When the daemon stops and keeps its bindings, nothing would lift a limit in time: lifts all, in
- * the kernel's files alone. A daemon that starts again sets them again. */
+/* When the daemon stops, nothing would lift a limit in time: lifts all, in the kernel's files
+ * alone, and takes back what systemd is about to write. A daemon that starts again sets them again.
+ */
 void limit_lift_all(const Binder *b);
 
 /* Passes of the mover, in slices between which the loop handles other events. */
