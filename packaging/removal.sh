@@ -13,7 +13,7 @@ delete_state() {
     done
 }
 
-# When the daemon stopped, it restored or kept the bindings, as enforcement.on_stop defines, as far as it could.
+# When the daemon stopped, it restored or kept the bindings, as enforcement.on_stop defines. What it could not restore is kept as well.
 report_bindings() {
     undo=$root/run/tidbnumad/undo
     n=$(find "$undo" -name '*.json' 2>/dev/null | wc -l)
