@@ -120,8 +120,8 @@ LimitStep limit_next(const LimitInput *in) {
 
         if (!in->wanted)
                 return limit_step(undo, LIMIT_NONE);
-        if (in->refused)
-                return limit_step(undo, LIMIT_NO_UNIT);
+        if (in->refused) /* nothing is missed of what has no place, as it is released */
+                return limit_step(undo, in->wanted_bytes == 0 ? LIMIT_WAITING : LIMIT_NO_UNIT);
         if (!m || in->wanted_bytes == 0)
                 return limit_step(LIMIT_DO_NOTHING, LIMIT_WAITING);
         /* v1 is reclaimed by the limit itself, before that is recorded. */

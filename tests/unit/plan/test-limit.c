@@ -328,8 +328,9 @@ TEST(taken_back) {
         in.ours_bytes = MB(1000);
         in.refused = "why";
         assert_step(&in, LIMIT_TAKE_BACK, LIMIT_NO_UNIT);
-        in.refused = NULL;
-        in.wanted_bytes = 0; /* no plan has it yet: what was prepared stays */
+        in.wanted_bytes = 0; /* it is released */
+        assert_step(&in, LIMIT_TAKE_BACK, LIMIT_WAITING);
+        in.refused = NULL; /* no plan has it yet: what was prepared stays */
         assert_step(&in, LIMIT_DO_NOTHING, LIMIT_WAITING);
         in.wanted = false;
         assert_step(&in, LIMIT_TAKE_BACK, LIMIT_NONE);
