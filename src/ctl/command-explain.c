@@ -45,6 +45,9 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
                 else
                         text_appendf(text, "unit is %s, but it is in ", match->unit);
                 text_append_printable(text, process->unit ? process->unit : "none");
+                if (process->unit && strncmp(process->unit, "user@", 5) == 0)
+                        text_append(text, ", as all services of that user's own manager; name exe "
+                                          "and user instead");
                 break;
         case MATCH_KEY_ARGS:
                 text_appendf(text, "args is %s, but its command line %s", match->args,

@@ -61,6 +61,11 @@ WORLD_TEST(keys) {
         check(w, 2, "takes it");
         w->process.unit = NULL;
         check(w, 1, "unit is tidb@*.service, but it is in none");
+        w->process.unit = S("user@997.service");
+        check(w, 1,
+              "unit is tidb@*.service, but it is in user@997.service, as all services of that "
+              "user's own manager; name exe and user instead");
+        w->process.unit = NULL;
         w->process.uid = 0;
         check(w, 2, "user is tidb (997), but the process runs as user 0; it is ignored");
         w->policies[2].match.uid_known = false;
