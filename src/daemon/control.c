@@ -800,8 +800,9 @@ static void answer_call(Control *c, Call *call, ControlAnswer *answer) {
                         answer_add(answer, "%s", call->method->done);
                 call->method->tell(c, call, answer);
         }
-        if (!answer->error) /* what is published then shows its effect */
-                (void)publish_now(&c->m->report);
+        /* What is published then shows its effect, which a refusal has as well: errors of policies,
+         * a pause that has ended in mode observe. */
+        (void)publish_now(&c->m->report);
         if (answer->result < 0 || answer->sentence.error < 0)
                 (void)sd_bus_reply_method_errno(call->message, -ENOMEM, NULL);
         else if (answer->error) {
