@@ -433,9 +433,10 @@ static void audit_interrupts(Audit *a) {
                 audit_find(
                         a, AUDIT_IRQ, text_new("/proc/irq/*/effective_affinity_list"),
                         text_new("an entry in a policy file: irq: [{match: {net: %s}}]", d->name),
-                        "%" PRIu32 " interrupts of %s are served by CPUs of instances, and no "
-                        "policy steers them",
-                        n, d->name);
+                        "%" PRIu32 " interrupt%s of %s %s served by CPUs of instances, and no "
+                        "policy steers %s",
+                        n, n == 1 ? "" : "s", d->name, n == 1 ? "is" : "are",
+                        n == 1 ? "it" : "them");
         }
 }
 
