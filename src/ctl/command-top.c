@@ -104,7 +104,7 @@ static void put_header(Screen *s, size_t first, size_t n_shown, size_t n) {
         _cleanup_text_ Text line = { 0 };
 
         text_appendf(&line, "tidbnumad: %s, ", status_mode(s->view->question));
-        if (n_shown < n)
+        if (n_shown > 0 && n_shown < n)
                 text_appendf(&line, "instances %zu-%zu of %zu", first + 1, first + n_shown, n);
         else
                 text_appendf(&line, "%zu instance%s", n, n == 1 ? "" : "s");
@@ -269,7 +269,7 @@ void top_view_render(TopView *view, Text *text) {
         const size_t n_nodes = view->topology->n_nodes;
         size_t n = 0, first, n_shown, room, selected, left, nodes;
         TopSort sort = view->sort;
-        unsigned n_problems = 0;
+        unsigned n_problems = 0, most, shown;
 
         if (!sorted) {
                 text->error = -ENOMEM;
@@ -301,8 +301,10 @@ void top_view_render(TopView *view, Text *text) {
         /* Instances get half of the lines at least, nodes the rest, or one that counts them. */
         for (const char *p = lines.data; p && *p; p++)
                 n_problems += *p == '\n';
-        left = n_problems > PROBLEM_LINES ? PROBLEM_LINES : n_problems;
-        left = view->rows > left + 2 ? view->rows - left - 1 - (left > 0) : 1;
+        most = view->rows > 4 ? view->rows / 2 - 1 : 0; /* an instance has room beside them */
+        most = most < PROBLEM_LINES ? most : PROBLEM_LINES;
+        shown = n_problems < most ? n_problems : most;
+        left = view->rows > shown + 2 ? view->rows - shown - 1 - (shown > 0) : 1;
         nodes = n_nodes > 0 ? n_nodes + 2 : 0;
         if (n + 1 + nodes > left) {
                 const size_t rest = left > n + 1 ? left - n - 1 : 0;
@@ -311,18 +313,18 @@ void top_view_render(TopView *view, Text *text) {
                 nodes = nodes < NODE_LINES_MIN ? 1 : nodes;
                 nodes = n_nodes > 0 ? nodes : 0;
         }
-        room = left > nodes + 1 ? left - nodes - 1 : 1;
+        room = left > nodes + 1 ? left - nodes - 1 : left > 1;
         n_shown = n < room ? n : room;
         first = selected >= room ? selected - room + 1 : 0;
         put_header(&s, first, n_shown, n);
-        if (n_problems > PROBLEM_LINES) { /* what does not fit is counted in the last line */
-                put_lines(&s, &lines, PROBLEM_LINES - 1);
+        if (n_problems > shown && shown > 0) { /* what does not fit is counted in the last line */
+                put_lines(&s, &lines, shown - 1);
                 text_appendf(&more, "  … %u more lines: tidbnumactl status",
-                             n_problems - PROBLEM_LINES + 1);
+                             n_problems - shown + 1);
                 put_text(&s, &more, NULL);
         } else
-                put_lines(&s, &lines, n_problems);
-        if (n_problems > 0)
+                put_lines(&s, &lines, shown);
+        if (shown > 0)
                 put_line(&s, "", NULL);
         put_instances(&s, sorted, n, first, n_shown, selected);
         if (n_nodes > 0)
