@@ -64,6 +64,7 @@ void table_add_text(Table *table, Text *cell) {
 enum { WORD_PIECE_MIN = 12, GAP = 2 };
 
 typedef struct Layout {
+        size_t n_columns; /* all, or all but the last one */
         size_t widths[TABLE_COLUMNS_MAX];
         bool squeezed; /* the natural widths do not fit */
 } Layout;
@@ -112,24 +113,26 @@ static void layout_squeeze(Layout *layout, const size_t *least, size_t n, size_t
         }
 }
 
-/* First cells are broken between words. Where that is not enough, within them: first in the last
- * column, which has sentences, for the others have names that somebody copies. */
-static Layout lay_out(const Table *table, size_t room) {
+/* Of the first `n` columns. First cells are broken between words. Where that is not enough, within
+ * them: first in the last column, which has sentences, for the others have names that somebody
+ * copies. */
+static Layout lay_out(const Table *table, size_t n, size_t room) {
         size_t words[TABLE_COLUMNS_MAX] = { 0 }, pieces[TABLE_COLUMNS_MAX];
-        const size_t n = table->n_columns;
-        Layout layout = { 0 };
+        const size_t n_all = table->n_columns;
+        Layout layout = { .n_columns = n };
 
         for (size_t i = 0; i < table->n_cells; i++) {
                 const char *cell = table->cells[i];
-                const size_t width = width_of(cell, strlen(cell));
-                size_t word = i < n ? width : 0; /* the longest one; headings are not broken */
+                const size_t width = width_of(cell, strlen(cell)), column = i % n_all;
+                size_t word = i < n_all ? width : 0; /* the longest one; headings are not broken */
 
-                for (size_t length; i >= n && *cell; cell += length + (cell[length] == ' ')) {
+                for (size_t length; i >= n_all && *cell; cell += length + (cell[length] == ' ')) {
                         length = word_length(cell);
                         word = width_of(cell, length) > word ? width_of(cell, length) : word;
                 }
-                layout.widths[i % n] = width > layout.widths[i % n] ? width : layout.widths[i % n];
-                words[i % n] = word > words[i % n] ? word : words[i % n];
+                layout.widths[column] =
+                        width > layout.widths[column] ? width : layout.widths[column];
+                words[column] = word > words[column] ? word : words[column];
         }
         layout.squeezed = room > 0 && layout_sum(&layout, n) > room;
         if (!layout.squeezed)
@@ -203,12 +206,32 @@ static const char *color_of(const char *word) {
 
 DEFINE_CLEANUP(struct libscols_table *, scols_unref_table)
 
+static const char *cell_of(const Table *table, size_t row, size_t column) {
+        return table->cells[row * table->n_columns + column];
+}
+
+/* The lines of a row, the headings being row 0. */
+static size_t row_height(const Table *table, const Layout *layout, size_t row) {
+        size_t height = 1;
+
+        for (size_t i = 0; row > 0 && i < layout->n_columns; i++) {
+                _cleanup_text_ Text broken = { 0 };
+                size_t lines = 1;
+
+                append_broken(&broken, cell_of(table, row, i), layout->widths[i]);
+                for (const char *c = text_string(&broken); *c; c++)
+                        lines += *c == '\n';
+                height = lines > height ? lines : height;
+        }
+        return height;
+}
+
 static int table_print(const Table *table, const Layout *layout, char **ret) {
         _cleanup_(scols_unref_tablep) struct libscols_table *t = scols_new_table();
 
         if (!t)
                 return -ENOMEM;
-        for (size_t i = 0; i < table->n_columns; i++) {
+        for (size_t i = 0; i < layout->n_columns; i++) {
                 struct libscols_column *column =
                         scols_table_new_column(t, table->cells[i], 0, SCOLS_FL_WRAP);
 
@@ -216,14 +239,13 @@ static int table_print(const Table *table, const Layout *layout, char **ret) {
                                                          scols_wrapnl_nextchunk, NULL) < 0)
                         return -ENOMEM;
         }
-        for (size_t row = table->n_columns; row + table->n_columns <= table->n_cells;
-             row += table->n_columns) {
+        for (size_t row = 1; row < table->n_cells / table->n_columns; row++) {
                 struct libscols_line *line = scols_table_new_line(t, NULL);
 
                 if (!line)
                         return -ENOMEM;
-                for (size_t i = 0; i < table->n_columns; i++) {
-                        const char *cell = table->cells[row + i];
+                for (size_t i = 0; i < layout->n_columns; i++) {
+                        const char *cell = cell_of(table, row, i);
                         const bool colored = table->colors && i == table->state_column;
                         const char *color = colored ? color_of(cell) : NULL;
                         _cleanup_text_ Text broken = { 0 };
@@ -248,7 +270,9 @@ static int table_print(const Table *table, const Layout *layout, char **ret) {
 }
 
 void table_render(const Table *table, unsigned width, Text *text) {
+        const size_t n = table->n_columns;
         _cleanup_free_ char *lines = NULL;
+        size_t row = 0, n_lines = 0;
         locale_t utf8, former;
         Layout layout;
 
@@ -259,10 +283,12 @@ void table_render(const Table *table, unsigned width, Text *text) {
         /* Cells are UTF-8 in any locale, but libsmartcols measures them by the user's locale. */
         utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
         former = uselocale(utf8);
-        layout = lay_out(table, width);
+        layout = lay_out(table, n, width);
+        if (width > 0 && n > 1 && layout_sum(&layout, n) > width)
+                layout = lay_out(table, n - 1, width);
         if (table_print(table, &layout, &lines) < 0)
                 text->error = -ENOMEM;
-        /* Without blanks at the ends of lines. */
+        /* Without blanks at the ends of lines. What has no column is below the row. */
         for (const char *line = lines; text->error == 0 && line && *line;) {
                 const size_t length = strcspn(line, "\n");
                 size_t used = length;
@@ -272,6 +298,12 @@ void table_render(const Table *table, unsigned width, Text *text) {
                 text_append_bytes(text, line, used);
                 text_append(text, used > 0 ? "\n" : "");
                 line += length + (line[length] == '\n');
+                if (layout.n_columns == n || ++n_lines < row_height(table, &layout, row))
+                        continue;
+                if (row > 0 && *cell_of(table, row, n - 1))
+                        text_appendf(text, "  %s\n", cell_of(table, row, n - 1));
+                n_lines = 0;
+                row++;
         }
         (void)uselocale(former);
         if (utf8)

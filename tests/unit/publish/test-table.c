@@ -59,6 +59,26 @@ TEST(width) {
               "             seven\n");
 }
 
+/* Where not even the words have room, the last column is below its row, and nothing else is. */
+TEST(narrow) {
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, 3);
+        add_row(&table, "tidb-4000", "8-15,72-79", "contested now");
+        add_row(&table, "b", "1", "");
+        check(&table, 26,
+              "NAME       NODES\n"
+              "tidb-4000  8-15,72-79\n"
+              "  contested now\n"
+              "b          1\n");
+        check(&table, 17,
+              "NAME       NODES\n"
+              "tidb-4000  8-15,\n"
+              "           72-79\n"
+              "  contested now\n"
+              "b          1\n");
+}
+
 /* No line is longer than the terminal: where breaking between words is not enough, words are
  * broken, lists after a comma. */
 TEST(long_words) {
