@@ -1,6 +1,7 @@
 /* The table of reasons. The list in tidbnumad(8) is generated from it. */
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/reason.h"
@@ -159,6 +160,14 @@ const char *reason_to_sentence(Reason reason) {
 
 const char *reason_to_remedy(Reason reason) {
         return texts[reason].remedy;
+}
+
+void reason_append_remedy(Text *text, Reason reason, const char *unit) {
+        const char *remedy = texts[reason].remedy, *name = unit ? strstr(remedy, "UNIT") : NULL;
+
+        text_append_bytes(text, remedy, name ? (size_t)(name - remedy) : strlen(remedy));
+        if (name)
+                text_appendf(text, "%s%s", unit, name + strlen("UNIT"));
 }
 
 static const char *const drift_strings[N_DRIFTS] = {

@@ -2,6 +2,8 @@
  * what to do. The words are a stable interface, listed in tidbnumad(8). */
 #pragma once
 
+#include "tidbnumad/base/text.h"
+
 typedef enum Reason {
         REASON_NONE,
 
@@ -63,6 +65,9 @@ const char *drift_to_string(DriftKind drift); /* "mems" */
 const char *reason_to_string(Reason reason);   /* "no-room"; "" for none */
 const char *reason_to_sentence(Reason reason); /* what it means, without a full stop */
 const char *reason_to_remedy(Reason reason);   /* what to do, without a full stop */
+
+/* The same, with the name of the unit in it. NULL: it is not known. */
+void reason_append_remedy(Text *text, Reason reason, const char *unit);
 
 /* The reason for a negative errno from the kernel or systemd (sys/bus-units.h); never NONE. */
 Reason reason_of_error(int error);

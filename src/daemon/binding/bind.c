@@ -118,22 +118,26 @@ static void call_failed(const Binder *b, Instance *i, const Error *error) {
                            : i->binding.call_kind == STEP_SET_CPUS ? "set the CPUs"
                                                                    : "set the memory nodes";
         const Reason code = reason_of_error(error->code);
+        _cleanup_text_ Text remedy = { 0 };
 
+        reason_append_remedy(&remedy, code, i->unit);
         /* systemd's text is more precise than a number: that of a masked unit is ERFKILL. */
         binding_set_failure(i, code, "%s did not %s: %s; %s; trying again",
                             instance_ops(i, &b->host->backend)->name, what, error_sentence(error),
-                            reason_to_remedy(code));
+                            text_string(&remedy));
         bind_try_later(b, i, error->code);
 }
 
 /* The present values cannot be read, so they could not be restored later. */
 static void cannot_note(const Binder *b, Instance *i, int error) {
         const Reason code = reason_of_error(error);
+        _cleanup_text_ Text remedy = { 0 };
 
+        reason_append_remedy(&remedy, code, i->unit);
         binding_set_failure(i, code,
                             "the original values cannot be read, so nothing is changed: %s; %s; "
                             "trying again",
-                            strerror(-error), reason_to_remedy(code));
+                            strerror(-error), text_string(&remedy));
         bind_try_later(b, i, error);
 }
 

@@ -101,14 +101,13 @@ static void release_failed(UndoRelease *r, const Error *error) {
         UndoRecord *record = r->restore.record;
         const Reason code = reason_of_error(error->code);
         const JournalFields fields = { .instance = record->instance, .reason = code };
-        const char *remedy = reason_to_remedy(code), *unit = undo_record_unit(record);
-        const char *name = unit ? strstr(remedy, "UNIT") : NULL;
+        _cleanup_text_ Text remedy = { 0 };
 
+        reason_append_remedy(&remedy, code, undo_record_unit(record));
         r->failure_code = code;
-        (void)error_set(&r->failure, error->code, "%s: %s; %.*s%s%s",
+        (void)error_set(&r->failure, error->code, "%s: %s; %s",
                         undo->host->backend.all[ORDER[r->part]]->name, error_sentence(error),
-                        name ? (int)(name - remedy) : (int)strlen(remedy), remedy, name ? unit : "",
-                        name ? name + strlen("UNIT") : "");
+                        text_string(&remedy));
         if (r->retry.failures == 0)
                 journal_log(&undo->host->journal, LOG_WARNING, &fields,
                             "%s cannot be released yet: %s. Trying again; its undo record is kept "

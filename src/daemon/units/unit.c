@@ -676,7 +676,9 @@ void unit_start_revoke(Unit *u) {
         const JournalFields fields = { .message_id = JOURNAL_REVOKED,
                                        .instance = u->place.label,
                                        .reason = REASON_START_FAILED };
+        _cleanup_text_ Text remedy = { 0 };
 
+        reason_append_remedy(&remedy, REASON_START_FAILED, u->place.name);
         u->start_failed_again = u->start_refused != NULL;
         u->start_refused = revoked;
         u->units->n_revoked++;
@@ -685,7 +687,7 @@ void unit_start_revoke(Unit *u) {
                     "%s failed or was started again within a minute of a prepared start: its "
                     "preparation is taken back, and it is "
                     "not prepared again until its unit or its policy changes; %s",
-                    u->place.name, reason_to_remedy(REASON_START_FAILED));
+                    u->place.name, text_string(&remedy));
         if (record)
                 undo_release_begin(u->units->undo, record, "its prepared start failed");
         host_queue(u->units->host, HOST_WORK_PUBLISH);

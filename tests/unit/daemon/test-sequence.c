@@ -224,6 +224,26 @@ TEST(failures_are_told) {
         assert_true(n_told >= 3 * ELEMENTSOF(rows));
 }
 
+TEST(masked_unit_has_its_name_in_the_sentence) {
+        unsigned n_told = 0;
+
+        for (unsigned at = 1; at <= run(0, 0, REFUSED, 0) / 4; at++) {
+                Daemon d;
+
+                begin(&d, 0, at, FAILED, ERFKILL);
+                for (unsigned n = 0; n < 60; n++) { /* longer than until the next attempt */
+                        daemon_pass(&d);
+                        if (d.instance->binding.failure_code != REASON_UNIT_MASKED)
+                                continue;
+                        assert_non_null(strstr(d.instance->binding.failure,
+                                               "; run systemctl unmask sequence-test.service; "));
+                        n_told++;
+                }
+                end(&d);
+        }
+        assert_true(n_told > 0);
+}
+
 static void policy_set_backend(Daemon *d, PolicyBackend backend) {
         d->policy.backend = backend;
         instance_queue(d->instance, WORK_POLICY);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../support/id-sets.h"
+#include "capture.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/units/units.h"
 
@@ -220,12 +221,15 @@ TEST(fails_without_ours_too) {
 
 /* What was revoked once is watched still, for it is bound while it runs. */
 TEST(fails_again) {
+        Capture log;
         Scene s;
 
         scene_init(&s);
+        s.rooms.host.journal.max_priority = LOG_WARNING;
         assert_false(signals(&s, "active"));
         assert_true(signals(&s, "failed"));
-        unit_start_revoke(&s.unit);
+        CAPTURE_STDERR(&log, unit_start_revoke(&s.unit));
+        assert_contains(log.text, "; see journalctl -u x.service; a change of the unit, ");
         assert_false(s.unit.start_failed_again);
         assert_false(signals(&s, "active"));
         assert_true(signals(&s, "failed"));
