@@ -68,6 +68,9 @@ int requests_add(Requests *requests, const char *glob, bool released) {
                 if (glob_voids(copy, &requests->list[i - 1]))
                         requests_remove(requests, i - 1);
         requests->list[requests->n++] = (Request){ .glob = copy, .released = released };
+        /* What releases all ends it: bound again is then what the policy files bind. */
+        if (released && strcmp(glob, "*") == 0 && requests->trial == TRIAL_REQUEST_KEPT)
+                requests->trial = TRIAL_REQUEST_NONE;
         if (!list_releases_any(requests)) /* nothing is left that a bind could except */
                 while (requests->n > 0)
                         requests_remove(requests, requests->n - 1);

@@ -25,7 +25,7 @@ typedef enum TrialRequest {
         TRIAL_REQUEST_NONE,
         TRIAL_REQUEST_BINDS,
         TRIAL_REQUEST_KEPT, /* it is over, and enforces in spite of enforcement.mode: observe, until
-                             * the policy files are loaded again */
+                             * the policy files are loaded again, or all is released */
         TRIAL_REQUEST_ENDS, /* everything is being released, as it was before */
         N_TRIAL_REQUESTS,
 } TrialRequest;

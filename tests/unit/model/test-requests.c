@@ -99,6 +99,19 @@ TEST(a_trial_is_above_the_requests) {
         }
 }
 
+TEST(a_release_of_all_ends_what_a_trial_has_kept) {
+        _cleanup_requests_ Requests r = { .trial = TRIAL_REQUEST_KEPT };
+
+        ask(&r, "tikv-*", true);
+        ask(&r, "*", false);
+        assert_int_equal(r.trial, TRIAL_REQUEST_KEPT);
+        ask(&r, "*", true);
+        assert_int_equal(r.trial, TRIAL_REQUEST_NONE);
+        r.trial = TRIAL_REQUEST_BINDS;
+        ask(&r, "*", true);
+        assert_int_equal(r.trial, TRIAL_REQUEST_BINDS);
+}
+
 TEST(what_is_written_is_read_again) {
         _cleanup_requests_ Requests r = { .paused = true }, again = { 0 };
         _cleanup_text_ Text text = { 0 }, second = { 0 };
