@@ -117,8 +117,8 @@ step() {
         fi
 }
 
-# run_lanes LANE…: each names an array of jobs. A job is a KIND and its arguments: start_KIND LANE ARG… starts it, or returns
-# 1 where it cannot run; end_KIND LANE STATUS ARG… judges it.
+# run_lanes LANE…: each names an array of jobs; those of the array `shared` are for the lanes that have done their own. A job is
+# a KIND and its arguments: start_KIND LANE ARG… starts it, or returns 1 where it cannot run; end_KIND LANE STATUS ARG… judges it.
 run_lanes() {
         local lane
         for lane; do next_job "$lane"; done
@@ -144,7 +144,7 @@ next_job() {
         local lane=$1
         local -n jobs=$1
         local -a words
-        while ((${#jobs[@]})); do
+        while ((${#jobs[@]})) || { ((${#shared[@]})) && jobs=("${shared[0]}") && shared=("${shared[@]:1}"); }; do
                 job_words[$lane]=${jobs[0]}
                 read -ra words <<<"${jobs[0]}"
                 jobs=("${jobs[@]:1}")

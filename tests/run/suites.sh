@@ -326,12 +326,12 @@ needs_compiler() {
                 [[ -n ${TIDBNUMAD_LONG:-} && $2 == *' sandbox '* ]]
 }
 
-# plan_lanes SUITE…: sets the arrays host and guest. The guest's lane is the longer one, so it begins at once, and the machines
-# after the first go to the end of the host's lane. They need the package, which is there once the suite packages has ended.
+# plan_lanes SUITE…: sets the arrays host and guest, and shared, the machines after the first: for the lane that is done first.
+# They need the package, which is there once the suite packages has ended.
 plan_lanes() {
         local wanted=" $* " compiler suite
         local -a others=("${VM_MACHINES[@]:1}")
-        host=() guest=()
+        host=() guest=() shared=()
         if [[ -n ${TIDBNUMAD_LONG:-} ]]; then
                 others+=("${VM_MACHINES_IN_TURN[@]}" "${VM_MACHINES_LONG[@]}")
         elif [[ $wanted == *' vm '* ]]; then
@@ -353,7 +353,7 @@ plan_lanes() {
         [[ $wanted == *' vm '* ]] || return 0
         guest+=(package "vm ${VM_MACHINES[0]}")
         if [[ $wanted == *' packages '* ]]; then
-                host+=("${others[@]/#/vm }")
+                shared+=("${others[@]/#/vm }")
         else
                 guest+=("${others[@]/#/vm }")
         fi
