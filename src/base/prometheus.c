@@ -233,5 +233,5 @@ bool prom_metric_quantile(const PromMetric *before, const PromMetric *now, doubl
                 bound_below = b->le;
         }
         *ret = bound_below; /* above the last finite bound: nothing shows how far */
-        return true;
+        return isfinite(*ret);
 }

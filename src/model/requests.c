@@ -38,13 +38,6 @@ static bool glob_voids(const char *glob, const Request *earlier) {
         return strcmp(glob, "*") == 0 || strcmp(glob, earlier->glob) == 0;
 }
 
-static bool list_releases_any(const Requests *requests) {
-        for (size_t i = 0; i < requests->n; i++)
-                if (requests->list[i].released)
-                        return true;
-        return false;
-}
-
 int requests_add(Requests *requests, const char *glob, bool released) {
         const size_t length = strlen(glob);
         size_t n_void = 0;
@@ -71,9 +64,9 @@ int requests_add(Requests *requests, const char *glob, bool released) {
         /* What releases all ends it: bound again is then what the policy files bind. */
         if (released && strcmp(glob, "*") == 0 && requests->trial == TRIAL_REQUEST_KEPT)
                 requests->trial = TRIAL_REQUEST_NONE;
-        if (!list_releases_any(requests)) /* nothing is left that a bind could except */
-                while (requests->n > 0)
-                        requests_remove(requests, requests->n - 1);
+        /* Before them is no release that they could be excepted from. */
+        while (requests->n > 0 && !requests->list[0].released)
+                requests_remove(requests, 0);
         return 0;
 }
 
@@ -90,8 +83,11 @@ bool requests_release(const Requests *requests, const char *name, const char *un
 }
 
 bool requests_release_any(const Requests *requests) {
-        return requests->trial == TRIAL_REQUEST_ENDS ||
-               (requests->trial != TRIAL_REQUEST_BINDS && list_releases_any(requests));
+        bool any = requests->trial == TRIAL_REQUEST_ENDS;
+
+        for (size_t i = 0; i < requests->n && requests->trial != TRIAL_REQUEST_BINDS; i++)
+                any |= requests->list[i].released;
+        return any;
 }
 
 bool requests_override_mode(const Requests *requests) {

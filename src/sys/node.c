@@ -242,20 +242,20 @@ uint64_t huge_devices_find(const HugeDevices *devices, dev_t device) {
 
 /* Of the first processor: servers have no others. */
 int cpuinfo_parse(const char *text, CpuInfo *ret) {
-        unsigned n_x86 = 0, n_arm = 0;
+        bool vendor = false, family = false, model = false, implementer = false, part = false;
         CpuInfo info = { 0 };
 
         for (const char *line = text; line; line = strchr(line, '\n')) {
                 line += *line == '\n';
-                if (*line == '\n' && n_x86 + n_arm > 0)
+                if (*line == '\n' && (vendor || family || model || implementer || part))
                         break;
-                n_x86 += sscanf(line, "vendor_id : %15s", info.vendor) == 1;
-                n_x86 += sscanf(line, "cpu family : %" SCNu32, &info.family) == 1;
-                n_x86 += sscanf(line, "model : %" SCNu32, &info.model) == 1;
-                n_arm += sscanf(line, "CPU implementer : %" SCNx32, &info.implementer) == 1;
-                n_arm += sscanf(line, "CPU part : %" SCNx32, &info.part) == 1;
+                vendor |= sscanf(line, "vendor_id : %15s", info.vendor) == 1;
+                family |= sscanf(line, "cpu family : %" SCNu32, &info.family) == 1;
+                model |= sscanf(line, "model : %" SCNu32, &info.model) == 1;
+                implementer |= sscanf(line, "CPU implementer : %" SCNx32, &info.implementer) == 1;
+                part |= sscanf(line, "CPU part : %" SCNx32, &info.part) == 1;
         }
-        if (n_x86 != 3 && n_arm != 2)
+        if (!(vendor && family && model) && !(implementer && part))
                 return -EBADMSG;
         *ret = info;
         return 0;
