@@ -291,6 +291,11 @@ static void tell_instances(const Control *c, const Call *call, ControlAnswer *an
 
                 if (!call_names(call, i->name, i->unit))
                         continue;
+                if (!call->wait) { /* its state is still the former one */
+                        answer_add(answer, "%s: begun; tidbnumactl status shows its state",
+                                   i->name);
+                        continue;
+                }
                 v = reconcile_verdict(&c->m->binding, i);
                 state = instance_state_to_string(v.state);
                 /* Some reasons begin with the state: "released on request". */
