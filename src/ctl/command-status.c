@@ -179,12 +179,14 @@ static void put_complaints(Problems *p) {
 static void put_problems(Problems *p) {
         static const struct {
                 IrqState state;
-                const char *what, *next;
+                const char *one, *several, *next;
         } irqs[] = {
-                { IRQ_STATE_CONTESTED, "interrupts are set again and again by something else",
+                { IRQ_STATE_CONTESTED, "interrupt is set again and again by something else",
+                  "interrupts are set again and again by something else",
                   "journalctl -u tidbnumad names it; stop it, or set steer: leave for this "
                   "device" },
-                { IRQ_STATE_FAILED, "interrupts are not where they were sent",
+                { IRQ_STATE_FAILED, "interrupt is not where it was sent",
+                  "interrupts are not where they were sent",
                   "journalctl -u tidbnumad; tidbnumactl plan --explain lists them" },
         };
         const StatusQuestion *q = p->q;
@@ -231,7 +233,8 @@ static void put_problems(Problems *p) {
 
                         if (n > 0)
                                 put_sentence(p, s->irq.devices[i].name, irqs[k].next, NULL,
-                                             "%" PRIu64 " %s", n, irqs[k].what);
+                                             "%" PRIu64 " %s", n,
+                                             n == 1 ? irqs[k].one : irqs[k].several);
                 }
         if (s->access.wanted && !s->access.available && s->access.reason)
                 put_sentence(p, "accesses", "set sampling.access: off to hide this", NULL, "%s",

@@ -313,6 +313,9 @@ EXAMPLE_TEST(interrupts) {
                 e, 1000, true,
                 "\n\nInterrupts: 8 of eth\\x1b0 on CPUs 0-3, 2 of eth\\x1b0 contested, 3 of "
                 "nvme0 not where they were sent\n");
+        devices[0].vectors[IRQ_STATE_CONTESTED] = devices[1].vectors[IRQ_STATE_FAILED] = 1;
+        assert_reported(e, 1000, true, ": 1 interrupt is set again and again by something else\n");
+        assert_reported(e, 1000, true, "  nvme0: 1 interrupt is not where it was sent\n");
         devices[0].vectors[IRQ_STATE_CONTESTED] = devices[1].vectors[IRQ_STATE_FAILED] = 0;
         assert_reported(e, 1000, true,
                         "\n\nInterrupts: 8 of eth\\x1b0 on CPUs 0-3; none on instances' CPUs\n");
