@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "tidbnumad/base/text.h"
@@ -420,6 +421,23 @@ static void note_instances(Situation *s) {
                                n_idle == 1 ? "y" : "ies", must_text(&idle));
 }
 
+/* In a chroot, say: what the kernel shows there is nothing. */
+static int refuse_unmounted(const Machine *machine, Error *error) {
+        const char *missing =
+                faccessat(machine->sysroot.proc_fd, "self", F_OK, 0) < 0 &&
+                                faccessat(machine->sysroot.proc_fd, "stat", F_OK, 0) < 0
+                        ? "/proc"
+                : faccessat(machine->sysroot.sys_fd, "devices", F_OK, 0) < 0 ? "/sys"
+                                                                             : NULL;
+
+        return missing && machine->live
+                       ? error_set(error, -ENOENT,
+                                   "%s is not mounted here (is this a chroot?), so nothing of "
+                                   "the host can be seen: run it on the host itself",
+                                   missing)
+                       : 0;
+}
+
 int situation_load(Situation *s, Error *error) {
         const Topology *topology = &s->machine->topology;
         const Snapshot *status = machine_daemon(s->machine);
@@ -431,7 +449,9 @@ int situation_load(Situation *s, Error *error) {
 
         s->runs = !imagines && s->machine->runs;
         s->daemons_plan = status && !imagines && !s->policy_path && !s->args->policy_is_set;
-        r = load_policies(s, error);
+        r = refuse_unmounted(s->machine, error);
+        if (r >= 0)
+                r = load_policies(s, error);
         set = &s->policies->set;
         if (r >= 0 && s->runs) {
                 r = instances_find(&s->machine->sysroot, set, status, &s->instances);
