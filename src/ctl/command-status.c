@@ -206,6 +206,10 @@ static void put_problems(Problems *p) {
                              "this status is %.0f s old, but the daemon publishes every %.0f s: it "
                              "may hang",
                              age, s->sample_interval_seconds);
+        if (q->replaced)
+                put_sentence(p, "daemon", "systemctl restart tidbnumad", NULL,
+                             "its program was replaced on disk, as by an upgrade, and the former "
+                             "one still runs");
         if (!s->policy_load_success && !s->policy_in_force)
                 put_sentence(p, "policies", "tidbnumactl validate", s,
                              "the policy files have errors, and no policy is in force: %zu "
@@ -719,14 +723,15 @@ static int print_json(const StatusQuestion *q) {
 
 int status_question_load(const Args *args, Snapshot *status, StatusQuestion *ret) {
         const int r = status_file_read(args->runtime_dir, status);
+        const pid_t pid = r >= 0 ? daemon_process_find(args->runtime_dir, status) : 0;
 
         *ret = (StatusQuestion){ .status = status,
                                  .runtime_dir = args->runtime_dir,
                                  .names = args->names,
                                  .all = args->all,
                                  .now_seconds = clock_realtime_seconds(),
-                                 .alive = r >= 0 &&
-                                          daemon_process_find(args->runtime_dir, status) > 0,
+                                 .alive = pid > 0,
+                                 .replaced = pid > 0 && daemon_process_is_replaced(pid),
                                  .no_room = daemon_process_lacks_room(args->runtime_dir) };
         return r;
 }

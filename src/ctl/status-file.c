@@ -113,6 +113,15 @@ pid_t daemon_process_find(const char *runtime_dir, const Snapshot *status) {
                        : pid;
 }
 
+bool daemon_process_is_replaced(pid_t pid) {
+        char link[32], exe[PATH_MAX];
+        ssize_t n;
+
+        (void)snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+        n = readlink(link, exe, sizeof(exe));
+        return n > 0 && text_ends_with_n(exe, (size_t)n, " (deleted)");
+}
+
 /* Each file is written beside the former one, which it replaces. */
 bool daemon_process_lacks_room(const char *runtime_dir) {
         static const char *const files[] = { "status.json", "metrics.prom" };

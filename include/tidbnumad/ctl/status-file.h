@@ -46,5 +46,9 @@ bool status_is_problem(const InstanceInfo *instance);
  */
 pid_t daemon_process_find(const char *runtime_dir, const Snapshot *status);
 
+/* Was the program of that process removed, or replaced by another one, since it began? Only root
+ * sees that of root's; other users: false. */
+bool daemon_process_is_replaced(pid_t pid);
+
 /* Does the file system of the runtime folder lack the room for what the daemon publishes? */
 bool daemon_process_lacks_room(const char *runtime_dir);

@@ -11,7 +11,7 @@ typedef struct StatusQuestion {
         WordList names; /* borrowed */
         bool all;       /* all that is published, not only what an operator wants to know at once */
         double now_seconds;
-        bool alive;
+        bool alive, replaced;    /* its program is another one on disk; not known: false */
         bool no_room;            /* the file system of the runtime folder is full */
         const char *runtime_dir; /* used with `no_room` only */
         unsigned width;          /* columns of the terminal; 0: none */
