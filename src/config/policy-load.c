@@ -359,6 +359,7 @@ static int load_policy(Loader *l, const YamlNode *node) {
         const size_t before = l->errors->n_added;
         PolicyMerge *merge = &l->merge;
         PolicyDraft *earlier = NULL;
+        NodeSet left;
         int r;
 
         draft.policy.file = strdup(l->file->path);
@@ -374,6 +375,11 @@ static int load_policy(Loader *l, const YamlNode *node) {
         draft.faulty = l->errors->n_added > before;
         if (r < 0 || !draft.policy.name)
                 return r;
+        /* Without a count each instance gets all of them. None at all would mean all of the
+         * machine: that is refused later. */
+        left = id_set_minus(&draft.policy.place.nodes, &draft.policy.place.avoid);
+        if (!draft.policy.place.count_is_set && !id_set_is_empty(&left))
+                draft.policy.place.nodes = left;
         for (size_t i = 0; i < merge->n_drafts && !earlier; i++)
                 if (strcmp(merge->drafts[i].policy.name, draft.policy.name) == 0)
                         earlier = &merge->drafts[i];

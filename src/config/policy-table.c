@@ -99,8 +99,8 @@ static const PolicyKey keys[] = {
             IN_POLICY(place.count), .is_set_offset = offsetof(Policy, place.count_is_set),
             .default_text = "1"),
         KEY("policies[].place.nodes", NODES, PLACE,
-            "With count: the nodes to choose from. Without count: each instance gets all of them. "
-            "Default: all nodes of the machine.",
+            "With count: the nodes to choose from. Without count: each instance gets all of them, "
+            "less those of avoid. Default: all nodes of the machine.",
             IN_POLICY(place.nodes)),
         KEY("policies[].place.near", CHOICE, PLACE,
             "storage: near the disk of the instance's data directory. nic: near the network card.",

@@ -364,6 +364,13 @@ TEST(model_begins_with_the_defaults) {
         assert_memory_equal(&initial, &bare, sizeof(bare));
 }
 
+TEST(named_nodes_less_those_to_avoid) {
+        _cleanup_load_ Load load = load_text(P "  place: {nodes: 0-3, avoid: [1, 5]}\n");
+
+        assert_int_equal(load.result, 0);
+        assert_ids(load.set.policies[0].place.nodes, "0,2-3");
+}
+
 TEST(place) {
         _cleanup_load_ Load load =
                 load_text(P "  place:\n"
