@@ -7,9 +7,11 @@
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/product.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/sys/policy-dir.h"
+#include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/sys/unit-file.h"
 #include "tidbnumad/world/processes.h"
@@ -100,6 +102,39 @@ int policies_load(const Args *args, const Machine *machine, Policies *ret) {
                             args->policy_files, args->n_policy_files, machine, ret);
 }
 
+#define POLICY_DIR "--policy-dir"
+
+/* From the folders that the daemon was started with. 1: it was given none, or its command line
+ * cannot be read. */
+static int load_of_daemon(const Args *args, const Machine *machine, Policies *ret) {
+        const pid_t pid = daemon_process_find(args->runtime_dir, machine_daemon(machine));
+        _cleanup_free_ char *bytes = must_have(malloc(CMDLINE_MAX_BYTES));
+        const ssize_t size = path_read(AT_FDCWD, bytes, CMDLINE_MAX_BYTES, "/proc/%d/cmdline", pid);
+        char *dirs[ARGS_POLICY_DIRS_MAX] = { 0 };
+        const char *word = NULL;
+        size_t n = 0;
+        int r = 1;
+
+        while (size > 0 && n < ELEMENTSOF(dirs) &&
+               (word = cmdline_next(bytes, (size_t)size, word))) {
+                const bool next = strcmp(word, POLICY_DIR) == 0;
+
+                if (!next && strncmp(word, POLICY_DIR "=", strlen(POLICY_DIR "=")) != 0)
+                        continue;
+                word = next ? cmdline_next(bytes, (size_t)size, word) : word;
+                if (!word)
+                        break;
+                word += next ? 0 : strlen(POLICY_DIR "=");
+                dirs[n++] = must_have(*word == '/' ? strdup(word)
+                                                   : text_new("/proc/%d/cwd/%s", pid, word));
+        }
+        if (n > 0)
+                r = load_sources((const char *const *)dirs, n, true, NULL, 0, machine, ret);
+        while (n > 0)
+                free(dirs[--n]);
+        return r;
+}
+
 int policies_load_in_force(const Args *args, const Machine *machine, Policies *ret) {
         const Snapshot *status = machine_daemon(machine);
         _cleanup_close_ int fd = -EBADF;
@@ -113,8 +148,10 @@ int policies_load_in_force(const Args *args, const Machine *machine, Policies *r
                 fd = open(args->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0)
                 r = must(policy_kept_read(fd, &ret->files));
-        /* A card may have gone since: that ends no policy. */
-        return r > 0 ? parse_sources(machine, NULL, 0, ret) : policies_load(args, machine, ret);
+        if (r > 0) /* a card may have gone since: that ends no policy */
+                return parse_sources(machine, NULL, 0, ret);
+        r = status && !args->policy_is_set ? load_of_daemon(args, machine, ret) : 1;
+        return r > 0 ? policies_load(args, machine, ret) : r;
 }
 
 int policies_load_path(const char *path, const Machine *machine, Policies *ret) {

@@ -23,7 +23,8 @@ void policies_done(Policies *policies);
 int policies_load(const Args *args, const Machine *machine, Policies *ret);
 
 /* What the daemon that runs has in force, as it keeps that for root, also while the files are
- * edited or have errors. As policies_load() where none are kept, or others are named. */
+ * edited or have errors. Where none are kept, as by a dry run, what its folders have now, which its
+ * command line names; as policies_load() where it names none, or others are named. */
 int policies_load_in_force(const Args *args, const Machine *machine, Policies *ret);
 
 /* Adds a file, or standard input for "-". -EINVAL, with the reason in `errors`. */
