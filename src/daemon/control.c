@@ -826,11 +826,27 @@ static void answer_call(Control *c, Call *call, ControlAnswer *answer) {
         call_done(call);
 }
 
+/* A later call has asked for the opposite, so that what this one waits for does not come. */
+static bool is_overtaken(const Control *c, const Call *call) {
+        const Requests *requests = &c->m->host.requests;
+        const bool releases = call->method->begin == release;
+
+        if ((!releases && call->method->begin != bind_again) ||
+            requests->trial == TRIAL_REQUEST_ENDS) /* that releases all, for a moment */
+                return false;
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (call_names(call, i->name, i->unit) &&
+            requests_release(requests, i->name, i->unit) != releases)
+                return true;
+        return false;
+}
+
 /* When to look at it again; INSTANCE_NEVER: it is answered. */
 static uint64_t look_at_call(Control *c, Connection *connection, uint64_t now_usec) {
         Call *call = &connection->call;
         _cleanup_answer_ ControlAnswer answer = { 0 };
         _cleanup_text_ Text missing = { 0 };
+        bool overtaken;
 
         if (now_usec < call->due_usec)
                 return call->due_usec;
@@ -844,7 +860,8 @@ static uint64_t look_at_call(Control *c, Connection *connection, uint64_t now_us
         }
         if (call->wait && call->method->await)
                 call->method->await(c, call, &missing);
-        if (missing.length > 0 && now_usec < call->deadline_usec) {
+        overtaken = missing.length > 0 && is_overtaken(c, call);
+        if (missing.length > 0 && !overtaken && now_usec < call->deadline_usec) {
                 if (missing.error >= 0 && now_usec >= call->said_usec + PROGRESS_USEC &&
                     !text_equal(call->progress, missing.data)) {
                         call->said_usec = now_usec;
@@ -855,7 +872,11 @@ static uint64_t look_at_call(Control *c, Connection *connection, uint64_t now_us
                 }
                 return now_usec + POLL_USEC;
         }
-        if (missing.length > 0)
+        if (overtaken)
+                answer_refuse(&answer, CONTROL_ERROR_REFUSED,
+                              "a later call has asked for the opposite: see tidbnumactl status\n%s",
+                              missing.data);
+        else if (missing.length > 0)
                 answer_refuse(&answer, CONTROL_ERROR_LATE,
                               "not finished in time; the daemon continues: see tidbnumactl "
                               "status\n%s",
