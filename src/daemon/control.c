@@ -35,6 +35,9 @@ enum { NAMES_MAX = 64 };
  * systemd on a slow host. */
 #define DEADLINE_USEC (UINT64_C(180) * 1000 * 1000)
 
+/* A reload waits this long at most for the releases that follow from it. */
+#define RELOAD_RELEASES_USEC (UINT64_C(10) * 1000 * 1000)
+
 /* Without a free descriptor, connections are taken again after this time. */
 #define REFUSE_USEC (UINT64_C(1000) * 1000)
 
@@ -333,9 +336,19 @@ static void reload(Control *c, Call *call, ControlAnswer *answer) {
         }
 }
 
-static void await_reloaded(const Control *c, _unused_ const Call *call, Text *missing) {
+/* What the new policies name no more has its former values then, unless its release fails or takes
+ * long: that is its own, and status shows it. */
+static void await_reloaded(const Control *c, const Call *call, Text *missing) {
+        const UndoReleases *releases = &c->m->undo.releases;
+        const bool waits = host_enforces(&c->m->host) &&
+                           clock_monotonic_usec() < call->due_usec + RELOAD_RELEASES_USEC;
+
         if (c->m->host.reloading)
                 append_missing(missing, "reload", "processes are being looked at", NULL);
+        for (size_t i = 0; waits && i < releases->n; i++)
+                if (!releases->list[i]->failure.sentence)
+                        append_missing(missing, releases->list[i]->restore.record->instance,
+                                       "release in progress", NULL);
 }
 
 static void tell_reloaded(const Control *c, const Call *call, ControlAnswer *answer) {
@@ -343,11 +356,12 @@ static void tell_reloaded(const Control *c, const Call *call, ControlAnswer *ans
         const size_t n = policy_set_count_written(&h->policies);
 
         answer_add(answer, "%zu polic%s in force%s", n, n == 1 ? "y is" : "ies are",
-                   n == 0               ? ": instances are watched, and nothing "
-                                          "is changed"
-                   : host_enforces(h)   ? ""
-                   : h->requests.paused ? "; the daemon is paused"
-                   : call->ends_trial   ? ", mode observe: what the trial has bound is released"
+                   n == 0 && host_enforces(h) ? ": instances are only watched, and bound no more"
+                   : n == 0                   ? ": instances are watched, and nothing "
+                                                "is changed"
+                   : host_enforces(h)         ? ""
+                   : h->requests.paused       ? "; the daemon is paused"
+                   : call->ends_trial ? ", mode observe: what the trial has bound is released"
                    : host_mode(h) == DAEMON_OBSERVING ? ", mode observe: nothing is changed"
                                                       : "; a dry run changes nothing");
         for (size_t i = 0; i < h->policy_warnings.n_messages; i++)
