@@ -106,7 +106,7 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
                 .memory = i->binding.placement.memory,
                 .basis = i->planned.basis,
                 .refusal = i->planned.refusal,
-                .warnings = i->planned.warnings,
+                .warnings = placed ? i->planned.warnings : 0, /* of a place that it has */
                 .state = verdict.state,
                 .reason = instance_reason(i, &verdict),
                 .reason_code = verdict.code,
