@@ -379,8 +379,12 @@ int topology_load(const Sysroot *sysroot, Topology *ret) {
         CpuSet cpus, all;
         NodeSet nodes, all_nodes;
         TopologyEnv env;
-        int r = topology_env_enter(&env, sysroot, false);
+        int r = path_read_list(sys_fd, &nodes, NODES "online");
 
+        /* hwloc ends its caller then: list_sysfsnode() of its topology-linux.c asserts one node. */
+        if (r == -EINVAL)
+                return r;
+        r = topology_env_enter(&env, sysroot, false);
         if (r < 0)
                 return r;
         /* Only packages, nodes, cores and CPUs are wanted: caches and devices cost a walk through

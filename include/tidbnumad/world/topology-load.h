@@ -12,7 +12,7 @@
  * below a sysroot. CPUs and nodes that our own cgroup may not use are included, because the daemon
  * places other processes. Nodes without CPUs keep an empty set. `hidden_…` is of the live machine
  * only. What contradicts itself is kept, marked, and named by topology_append_note(). -ENODATA: the
- * machine shows no node at all. */
+ * machine shows no node at all; -EINVAL: its list of nodes is none. */
 int topology_load(const Sysroot *sysroot, Topology *ret);
 
 /* Machines that are not here: hwloc's XML, or its synthetic description such as

@@ -40,6 +40,17 @@ MACHINE_TEST(cpu_that_is_offline) {
         assert_ids(topology_cpus(&t), "0-2");
 }
 
+/* hwloc itself would end the program. */
+MACHINE_TEST(list_of_nodes_that_is_none) {
+        static const char *const lists[] = { "0--1\n", "-1\n", "5-3\n", "7-\n" };
+        Topology t;
+
+        for (size_t i = 0; i < ELEMENTSOF(lists); i++) {
+                fake_write(tree, NODES "online", lists[i]);
+                assert_int_equal(topology_load(&tree->sysroot, &t), -EINVAL);
+        }
+}
+
 /* Threads of one core, as SMT machines number them, and a core whose first thread is offline. */
 MACHINE_TEST(threads_of_a_core) {
         _cleanup_topology_ Topology t = { 0 };
