@@ -310,6 +310,10 @@ bool undo_record_has_unit(const UndoRecord *record) {
         return false;
 }
 
+bool undo_record_has_changes(const UndoRecord *record) {
+        return undo_record_has_unit(record) || record->given.n > 0 || record->scope;
+}
+
 int undo_record_set_scope(UndoRecord *record, const char *scope, const char *home) {
         _cleanup_free_ char *copy = strdup(scope);
         char *home_copy = strdup(home);

@@ -605,6 +605,9 @@ void situation_load_servers(Situation *s) {
                 const PlanReportInstance *row = &s->report.instances[i];
                 const InstanceInfo *published = row->published;
                 const LimitState state = published ? published->memory_limit_state : LIMIT_NONE;
+                const InstanceInfo *last = /* also of a daemon that has ended */
+                        s->machine->live ? status_file_find(&s->machine->status, row->in->name)
+                                         : NULL;
                 const uint64_t asked_limit_bytes =
                         limit_wanted_bytes(&s->machine->topology, NULL, s->inputs, s->plan.choices,
                                            s->plan.n_choices, i);
@@ -645,7 +648,8 @@ void situation_load_servers(Situation *s) {
                         .above_nodes = &o->allowed_nodes,
                         .place_cpus = &row->choice->placement.cpus,
                         .place_nodes = &row->choice->placement.nodes,
-                        .bound_by_daemon = published && published->cpu_bound,
+                        .bound_by_daemon =
+                                last && last->pid == row->pid && (last->cpu_bound || last->changed),
                         .cpu_source = start_source_from_string(published ? published->start_cpus_by
                                                                          : NULL),
                 });

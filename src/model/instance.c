@@ -188,6 +188,7 @@ static const Field rows[] = {
                    .missing = LIMIT_NONE, .unknown = LIMIT_NONE),
         PUT("bind_seconds", bind_seconds),
         PUT("bound_after_start", bound_after_start, WHEN(bound_after_start)),
+        PUT("changed", changed, WHEN(changed)),
 };
 /* clang-format on */
 FIELD_TABLE(instance_fields, InstanceInfo, rows);

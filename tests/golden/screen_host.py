@@ -135,7 +135,7 @@ def published(bound, by_hand=False, healthy=False):
                "state": "bound", "reason": "", "reason_code": None, "remedy": None, "bound_by": "unit", "bound_by_reason": None,
                "nodes": str(node), "cpus": node_cpus(node), "memory_mode": "bind", "basis": "chosen", "warnings": [], "cpu_bound": True, "memory_bound": True, "threads": 40,
                "memory_by_node": [{"node": node, "anon_bytes": gib * GIB}], "remote_memory_ratio": 0.0,
-               "migration_left_seconds": None, "pending_bytes": 0}
+               "migration_left_seconds": None, "pending_bytes": 0, **({"changed": True} if bound else {})}
         if by_hand:
             row["start_cpus_by"] = HAND.get(name, "")
         if not bound:

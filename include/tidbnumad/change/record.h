@@ -252,6 +252,9 @@ const char *undo_record_unit(const UndoRecord *record);
 /* Is anything of ours set on the unit? */
 bool undo_record_has_unit(const UndoRecord *record);
 
+/* Has it CPUs or memory nodes of ours? Else it keeps only why it has none. */
+bool undo_record_has_changes(const UndoRecord *record);
+
 /* Nothing is left that could be given back. */
 bool undo_record_is_empty(const UndoRecord *record);
 

@@ -191,7 +191,8 @@ typedef struct InstanceInfo {
         uint64_t memory_limit_bytes; /* MemoryMax= of its unit by its policy; 0: none */
         bool bound_after_start; /* its first process had run for a while when its CPUs were set, so
                                  * that it may count on those that it had before */
-        double bind_seconds;    /* from the first sight of it to the verified state; NAN: not yet */
+        bool changed; /* the daemon has set CPUs or memory nodes, and knows what was there before */
+        double bind_seconds; /* from the first sight of it to the verified state; NAN: not yet */
 } InstanceInfo;
 
 /* All that is published of it. What has no key is a metric only. */

@@ -136,6 +136,7 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
                 .bind_seconds = i->binding.bind_seconds,
                 .memory_limit_state = i->binding.limit.state,
                 .memory_limit_bytes = i->binding.limit.wanted_bytes,
+                .changed = i->undo.record && undo_record_has_changes(i->undo.record),
                 .bound_after_start = i->binding.late_pid > 0 && i->n_members > 0 &&
                                      i->members[0].process.id.pid == i->binding.late_pid,
         };

@@ -319,8 +319,8 @@ static const char *release_reason(const Undoing *undo, const UndoRecord *record,
                : !record->unit || !known_unit_is_named(&host->policies, record->unit)))
                 return "no policy names it any more";
         /* For good. A record without changes only keeps why it has none. */
-        if (i && (undo_record_has_unit(record) || record->given.n > 0 || record->scope) &&
-            p->known && p->refusal != REFUSAL_NO_PORT_YET && id_set_is_empty(&p->placement.nodes))
+        if (i && undo_record_has_changes(record) && p->known && p->refusal != REFUSAL_NO_PORT_YET &&
+            id_set_is_empty(&p->placement.nodes))
                 return "it has no place any more";
         /* The admin's later settings leave none of its nodes: they take precedence over our values.
          */

@@ -92,6 +92,7 @@ static inline void example_init(Example *e) {
                 .memory_widened = true,
                 .memory_widenings = 4,
                 .bound_after_start = true,
+                .changed = true,
                 .bind_seconds = 0.25,
         };
         id_set_parse_list("2", &e->instances[0].memory_extra_nodes);
