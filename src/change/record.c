@@ -627,17 +627,21 @@ static void append_property(json_t **list, const Kind *kind, const UndoRecord *r
 
         if (p->noted)
                 record_append(list, kind->name, record_from_bytes(undo_record_unit(r)),
-                              json_pack("{s:o, s:i, s:o}", kind->key,
+                              json_pack("{s:o, s:i, s:o, s:o*}", kind->key,
                                         kind->from_value(undo_property_before(p)), "origin",
                                         (int)p->origin, is_limit ? "since" : "file",
                                         is_limit  ? json_integer((json_int_t)p->since_ticks)
                                         : p->file ? record_from_set(ID_VIEW(p->file))
-                                                  : json_null()),
+                                                  : json_null(),
+                                        "high",
+                                        p->brake_before > 0
+                                                ? json_integer((json_int_t)p->brake_before)
+                                                : NULL),
                               from_values(&p->ours, kind->from_value));
 }
 
 static int read_property(const RecordEntry *e, const Kind *kind, UndoRecord *r) {
-        const json_t *origin = json_object_get(e->before, "origin"), *file;
+        const json_t *origin = json_object_get(e->before, "origin"), *file, *high;
         const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
         const char *unit = undo_record_unit(r);
         UndoProperty *p = &r->properties[kind->property];
@@ -653,12 +657,15 @@ static int read_property(const RecordEntry *e, const Kind *kind, UndoRecord *r) 
             id_set_is_empty(&before) != (value == UNDO_UNSET))
                 return -EBADMSG;
         file = json_object_get(e->before, "file");
+        high = json_object_get(e->before, "high"); /* where there was one */
         if (kind->property == UNIT_LIMIT)
                 error = record_to_number(json_object_get(e->before, "since"), &p->since_ticks);
         else if (!json_is_null(file)) {
                 p->file = calloc(1, sizeof(*p->file));
                 error = p->file ? record_to_set(file, ID_TARGET(p->file)) : -ENOMEM;
         }
+        if (error >= 0 && high)
+                error = record_to_number(high, &p->brake_before);
         if (error >= 0)
                 error = undo_property_set(p, ID_VIEW(&before), (UndoOrigin)value);
         return error < 0 ? error : to_values(e->ours, kind->to_value, &p->ours);

@@ -201,17 +201,34 @@ static void render_limit(uint64_t bytes, const char *none, char text[static 32])
                 (void)snprintf(text, 32, "%" PRIu64, bytes);
 }
 
+static bool brake_is_ours(const UndoRecord *record, uint64_t bytes) {
+        for (size_t i = 0; i < record->limit.ours.n; i++)
+                if (bytes == limit_brake_bytes(record->limit.ours.values[i].words[0]))
+                        return true;
+        return false;
+}
+
+void backend_limit_note_brake(UndoRecord *record, uint64_t brake_bytes) {
+        const uint64_t before = brake_bytes == UINT64_MAX ? 0 : brake_bytes;
+
+        if (brake_is_ours(record, brake_bytes) || before == record->limit.brake_before)
+                return;
+        record->limit.brake_before = before;
+        record->stale = true;
+}
+
 /* The brake is no property of the unit, it is only in the kernel's file. Another value there is the
  * admin's MemoryHigh=. v1 has none. */
 static int lift_brake(int group_fd, const UndoRecord *record) {
+        const uint64_t before = record->limit.brake_before;
         uint64_t high;
+        char text[32];
 
-        if (path_read_u64(group_fd, UINT64_MAX, &high, "memory.high") < 0)
+        if (path_read_u64(group_fd, UINT64_MAX, &high, "memory.high") < 0 ||
+            !brake_is_ours(record, high))
                 return 0;
-        for (size_t i = 0; i < record->limit.ours.n; i++)
-                if (high == limit_brake_bytes(record->limit.ours.values[i].words[0]))
-                        return cgroup_write(group_fd, "memory.high", "max");
-        return 0;
+        render_limit(before > 0 ? before : UINT64_MAX, "max", text);
+        return cgroup_write(group_fd, "memory.high", text);
 }
 
 int backend_limit_lift(int group_fd, const UndoRecord *record) {

@@ -213,6 +213,9 @@ int backend_set_property(Backend *backend, const BackendTarget *target, UnitProp
  * waits; 0 or negative errno. The property stays. */
 int backend_limit_lift(int group_fd, const UndoRecord *record);
 
+/* What memory.high has before the brake, unless that is one of ours: lifting gives it back. */
+void backend_limit_note_brake(UndoRecord *record, uint64_t brake_bytes);
+
 /* Reclaims page cache by the brake, of v1 by the limit itself, which never kills; then the brake
  * stays. By the worker, as the kernel reclaims within the write: -ETIMEDOUT, not finished yet. */
 int backend_limit_brake(const Backend *backend, const ProcHandle *process, int group_fd,

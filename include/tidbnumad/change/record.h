@@ -60,6 +60,8 @@ typedef struct UndoProperty {
                                * NULL: it had no cgroup, or without the cpuset controller; owned */
         uint64_t since_ticks; /* when the last of `ours` was set, in ticks since boot: a process
                                * that started later has taken its sizes by it */
+        uint64_t brake_before; /* of UNIT_LIMIT: what memory.high had, MemoryHigh= of the admin; 0:
+                                * nothing */
         UndoValues ours;
 } UndoProperty;
 

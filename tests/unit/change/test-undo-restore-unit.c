@@ -281,6 +281,31 @@ HOST_TEST(limit_lifted_in_the_files) {
         close(fd);
 }
 
+/* MemoryHigh= of the admin, over which the brake is written. */
+HOST_TEST(brake_that_was_there_comes_back) {
+        UndoRecord *again = NULL;
+        char *text = NULL;
+        size_t size;
+        int fd;
+
+        limit(h, UINT64_MAX);
+        backend_limit_note_brake(h->record, UINT64_C(300) << 20);
+        backend_limit_note_brake(h->record, UINT64_C(190) << 20); /* ours */
+        assert_int_equal(undo_text_render(h->record, &text, &size), 0);
+        assert_int_equal(undo_text_parse(text, size, &again), 0);
+        free(text);
+        fake_write(&h->tree, GROUP "/memory.max", "max\n");
+        fd = path_open(h->tree.fd, O_RDONLY | O_DIRECTORY, GROUP);
+        assert_int_equal(backend_limit_lift(fd, again), 0);
+        assert_begins(h, "memory.high", "314572800");
+        backend_limit_note_brake(again, UINT64_MAX); /* the admin has taken it out */
+        fake_write(&h->tree, GROUP "/memory.high", "199229440\n");
+        assert_int_equal(backend_limit_lift(fd, again), 0);
+        assert_begins(h, "memory.high", "max");
+        undo_record_free(again);
+        close(fd);
+}
+
 /* As on cgroup v1, or where the CPUs are not ours. */
 HOST_TEST(limit_alone) {
         limit(h, UINT64_C(700) << 20);
