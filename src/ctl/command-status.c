@@ -111,7 +111,8 @@ static void put_complaints(Problems *p) {
                 [DAEMON_DRY_RUN] = "start the daemon without --dry-run",
         };
         static const char *const limits[N_LIMIT_STATES] = {
-                [LIMIT_NO_UNIT] = "run it as a service of its own, or set memory_limit: none",
+                [LIMIT_NO_UNIT] =
+                        "run it as a system service of its own, or set memory_limit: none",
                 [LIMIT_HELD] = "stop its unit, then start it",
                 [LIMIT_NEXT_START] = "restart it when that suits",
                 [LIMIT_LIFTED] = "tidbnumactl advise shows sizes that fit",

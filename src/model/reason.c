@@ -21,7 +21,8 @@ static const ReasonText texts[N_REASONS] = {
                              "run",
                              "run tidbnumactl resume, or set enforcement.mode: enforce" },
         [REASON_NOT_STRICT] = { "not-strict", "the backend affinity cannot bind memory",
-                                "set memory: preferred, or run it in a service of its own, on a "
+                                "set memory: preferred, or run it in a system service of its own, "
+                                "on a "
                                 "host with the cpuset controller" },
         [REASON_NOT_MOVED] = { "not-moved", "its existing memory is not moved (migrate: none)",
                                "set migrate: gentle, or restart it" },
