@@ -197,7 +197,7 @@ static void put_problems(Problems *p) {
         if (!q->alive)
                 put_sentence(p, "daemon", "systemctl start tidbnumad", NULL,
                              "the daemon does not run: bindings are kept, but not watched");
-        else if (!status_file_is_fresh(s, q->now_seconds) && q->no_room)
+        else if (q->no_room) /* a change is not in it, however young it is */
                 put_sentence(p, "daemon", "free space there; systemctl status tidbnumad", NULL,
                              "this status is %.0f s old: the daemon runs, but cannot publish, "
                              "because the file system of %s is full",
@@ -784,7 +784,7 @@ int command_status(const Args *args, Error *error) {
         if (r < 0)
                 return r;
 
-        if (!q.alive || !status_file_is_fresh(&status, q.now_seconds))
+        if (!q.alive || q.no_room || !status_file_is_fresh(&status, q.now_seconds))
                 return COMMAND_EXIT_NO_DAEMON;
         complete = status.policy_load_success && status.n_releases == 0;
         for (size_t i = 0; i < status.n_instances; i++)
