@@ -111,6 +111,16 @@ static int on_publish(sd_event_source *source, _unused_ uint64_t usec, void *use
         return event_source_arm_after(source, m->host.policies.sampling_interval_usec * 3 / 2);
 }
 
+/* Who reads what is published judges its age by that clock. */
+static int on_clock_set(_unused_ sd_event_source *source, int fd, _unused_ uint32_t events,
+                        void *userdata) {
+        Manager *m = userdata;
+
+        event_clock_set_read(fd);
+        (void)publish_now(&m->report);
+        return 0;
+}
+
 static int on_sample(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         const uint64_t now = clock_monotonic_usec();
         Manager *m = userdata;
@@ -195,6 +205,8 @@ int manager_start(Manager *m) {
                 r = event_source_add_off(event, &m->placing.timer, 0, on_plan, m);
         if (r >= 0)
                 r = event_source_add_off(event, &m->report.timer, 0, on_publish, m);
+        if (r >= 0)
+                r = event_source_add_clock_set(event, &m->report.clock_set, on_clock_set, m);
         /* As new processes: thousands that start one after the other must not delay it. */
         if (r >= 0)
                 r = sd_event_source_set_priority(m->report.timer, SD_EVENT_PRIORITY_IMPORTANT);

@@ -1,7 +1,11 @@
 /* Clocks, and timers of the loop. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/clock.h"
 
 /* --- clocks --- */
@@ -98,4 +102,30 @@ bool event_source_is_armed(sd_event_source *source) {
         if (source)
                 (void)sd_event_source_get_enabled(source, &enabled);
         return enabled != SD_EVENT_OFF;
+}
+
+/* The one moment that a clock of 64 bits never reaches, and the kernel takes. */
+#define NEVER_SECONDS (INT64_MAX / 1000000000)
+
+int event_source_add_clock_set(sd_event *event, sd_event_source **ret,
+                               sd_event_io_handler_t callback, void *userdata) {
+        const struct itimerspec never = { .it_value.tv_sec = NEVER_SECONDS };
+        _cleanup_close_ int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+        int r;
+
+        if (fd < 0 ||
+            timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) < 0)
+                return -errno;
+        r = sd_event_add_io(event, ret, fd, EPOLLIN, callback, userdata);
+        if (r >= 0)
+                r = sd_event_source_set_io_fd_own(*ret, true);
+        if (r >= 0)
+                (void)TAKE_FD(fd);
+        return r;
+}
+
+void event_clock_set_read(int fd) {
+        uint64_t n;
+
+        (void)!read(fd, &n, sizeof(n)); /* -ECANCELED */
 }

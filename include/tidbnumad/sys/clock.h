@@ -33,3 +33,8 @@ int event_source_arm_after(sd_event_source *source, uint64_t usec);
 
 /* Will it fire? Also takes NULL. */
 bool event_source_is_armed(sd_event_source *source);
+
+/* Calls back whenever the clock of the day is set. The callback has to read the descriptor. */
+int event_source_add_clock_set(sd_event *event, sd_event_source **ret,
+                               sd_event_io_handler_t callback, void *userdata);
+void event_clock_set_read(int fd);

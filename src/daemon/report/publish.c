@@ -349,6 +349,7 @@ int publish_now(Report *report) {
 
 void report_done(Report *report) {
         sd_event_source_unref(report->timer);
+        sd_event_source_unref(report->clock_set);
         node_times_done(&report->node_times);
         text_done(&report->metrics);
         text_done(&report->status);

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# about: the exporter under systemd: no capability, small under many clients, metrics and status, stale and missing snapshots
+# about: the exporter under systemd: no capability, small under many clients, metrics and status, stale and missing snapshots, a clock that is set
 # in turn: epyc8
 # timeout: 300
 
@@ -74,6 +74,21 @@ healthy() {
 wait_until 60 'a new snapshot is healthy' healthy
 ok 'a new snapshot is healthy'
 systemctl disable --now tidbnumad-exporter-tcp.socket
+
+# A step of the clock, as of NTP after a start: until the next sample the snapshot would be of another time.
+sed -i 's/interval: 1s/interval: 10min/' /etc/tidbnumad.d/observe.yaml
+systemctl reload tidbnumad
+of_this_time() {
+        local age
+        age=$(($(date +%s) - $(metric tidbnumad_snapshot_timestamp_seconds | cut -d. -f1)))
+        echo "the snapshot is $age s old"
+        ((age > -10 && age < 60))
+}
+for by in '+2 hours' '-2 hours'; do
+        date -s "$by"
+        wait_until 60 'the snapshot follows the clock' of_this_time
+        check "the clock is set by $by: the snapshot follows" healthy
+done
 
 # The run may have been given the daemon's package alone.
 if compgen -G "$vm_payload/debs/tidbnumad-monitoring_*" >/dev/null; then

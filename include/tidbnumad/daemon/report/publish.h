@@ -22,11 +22,11 @@ typedef struct Report {
         const Binder *binding;
         struct Interrupts *const *irq; /* see irq.h; points to NULL until it is started */
 
-        sd_event_source *timer; /* owned */
-        NodeTimes node_times;   /* CPU times of nodes at the last snapshot */
-        double start_seconds;   /* start time of this process, as published last */
-        Text metrics, status;   /* buffers that are reused */
-        int error;              /* of the last attempt, logged once; 0: it succeeded */
+        sd_event_source *timer, *clock_set; /* owned */
+        NodeTimes node_times;               /* CPU times of nodes at the last snapshot */
+        double start_seconds;               /* start time of this process, as published last */
+        Text metrics, status;               /* buffers that are reused */
+        int error;                          /* of the last attempt, logged once; 0: it succeeded */
 } Report;
 
 void report_done(Report *report);
