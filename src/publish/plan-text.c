@@ -341,12 +341,26 @@ void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
                         text_appendf(text, ": %s%s%s%s\n", placement_warning_to_string(1u << bit),
                                      *rule ? " (" : "", rule, *rule ? ")" : "");
         }
-        /* Only what changes with a binding: the kernel fits it to the nodes, and not back. */
+        /* Only what differs with a binding: the kernel fits it to the nodes, and not back; by
+         * affinity it stays, and so does where new memory comes from. */
         for (size_t k = 0; k < report->n_instances; k++) {
                 const PlanReportInstance *i = &report->instances[k];
+                const Placement *placement = &i->choice->placement;
+                const char *list = i->memory_policy ? strrchr(i->memory_policy, ':') : NULL;
+                NodeSet own;
 
-                if (i->memory_policy && i->choice->placement.memory == MEMORY_BIND &&
-                    !id_set_is_empty(&i->choice->placement.nodes))
+                if (!i->memory_policy || id_set_is_empty(&placement->nodes))
+                        continue;
+                if (text_equal(i->bound_by, "affinity")) {
+                        if (list && id_set_parse_list(list + 1, &own) >= 0 &&
+                            !id_set_is_subset(&own, &placement->nodes))
+                                text_append_names(
+                                        text,
+                                        "warning: %s: it has its own memory policy, %s (numactl?), "
+                                        "which binding by affinity leaves as it is: its new memory "
+                                        "comes from there; restart it without\n",
+                                        i->in->name, i->memory_policy);
+                } else if (placement->memory == MEMORY_BIND)
                         text_append_names(
                                 text,
                                 "warning: %s: it has its own memory policy, %s (numactl?), which "

@@ -179,11 +179,25 @@ PLAN_TEST(plan) {
                 "warning: tikv-20160, pd-2: it is bound to other nodes than the plan gives it: it "
                 "moves\n"
                 "warning: tikv-20160: it has its own memory policy, interleave:0-7 (numactl?), "
-                "which the kernel changes when memory is bound: a release cannot restore it; "
+                "which binding by affinity leaves as it is: its new memory comes from there; "
                 "restart it without\n"
                 "note: tikv-20160 is bound by affinity, so its memory is moved but not bound: its "
                 "unit is shared\n"
                 "note: imagined\n");
+}
+
+PLAN_TEST(own_memory_policy) {
+        _cleanup_text_ Text affinity = { 0 }, unit = { 0 };
+
+        e->instances[1].memory_policy = "bind:1"; /* its place */
+        plan_table_render(&e->report, 0, &affinity);
+        assert_null(strstr(affinity.data, "memory policy"));
+        e->instances[1].bound_by = "unit";
+        plan_table_render(&e->report, 0, &unit);
+        assert_non_null(strstr(unit.data,
+                               "warning: tikv-20160: it has its own memory policy, bind:1 "
+                               "(numactl?), which the kernel changes when memory is bound: a "
+                               "release cannot restore it; restart it without\n"));
 }
 
 PLAN_TEST(refused_is_not_bound) {
