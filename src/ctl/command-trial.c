@@ -66,6 +66,7 @@ typedef struct TrialSource {
         HttpAddress address;          /* where it reports its queries; AF_UNSPEC: nowhere */
         const char *count;            /* by which metrics; NULL: what `duration` counts; borrowed */
         const char *duration;         /* NULL: it has none; borrowed */
+        bool was_bound;               /* its CPUs were, before the trial; its memory was not */
         Error why;                    /* why its queries are not known; none: they are */
         size_t n_missed;
         TrialReading last, now;
@@ -294,6 +295,11 @@ static int read_all(Trial *t, bool first, TrialHalf half) {
                         return error_set(t->error, -ESRCH, "no policy takes %s any more", name);
                 if (!published || published->pid != o->members[0].process.id.pid)
                         return report_ended(t, name);
+                if (half == TRIAL_BEFORE && published->cpu_bound && !source->was_bound)
+                        return error_set(t->error, -EBUSY,
+                                         "%s was bound meanwhile, by policies that were loaded, so "
+                                         "that the halves cannot be compared",
+                                         name);
                 for (size_t k = 0; k < o->n_members; k++) {
                         ProcStat stat;
 
@@ -577,6 +583,7 @@ static int find_instances(Trial *t) {
                 if (!s->observed || !published)
                         return report_ended(t, name);
                 t->all[i].name = name;
+                s->was_bound = published->cpu_bound;
                 id_set_union(&t->cpus, &published->cpus);
                 /* By the policy, else see ask_address_find(). */
                 metrics = &s->observed->policy->metrics;

@@ -750,11 +750,10 @@ static void tell_trial_kept(const Control *c, const Call *call, ControlAnswer *a
 }
 
 static void tell_trial_ended(const Control *c, const Call *call, ControlAnswer *answer) {
-        answer_add(answer, "Everything is bound as before the trial%s",
+        answer_add(answer, "Everything is bound as %s; memory that was moved stays where it is.",
                    c->m->host.policies.mode == ENFORCEMENT_OBSERVE
-                           ? "; memory that was moved stays where it is."
-                           : ": what was released is released again; memory that was moved stays "
-                             "where it is.");
+                           ? "before the trial"
+                           : "the policies say: what was released is released again");
         tell_notes(c, call, answer);
 }
 
