@@ -207,9 +207,59 @@ no_record_of() {
 }
 wait_until 60 'no record of it is left' no_record_of tikv-20160
 
-# --- observe says what would be ----------------------------------------------------------------------------------------
+# --- nor does the brake, when what set it ends before the limit follows ------------------------------------------------
 
 tidbnumactl release --undo tikv-20160
+brake_is() {
+        local now
+        now=$(<"$(memory_file tikv-20160 memory.high -)")
+        echo "the brake is $now"
+        [[ $now == "$1" ]]
+}
+# The limit follows in a fifth of a second, so nothing is started in between.
+until_brake() {
+        local file now end=$((SECONDS + 120))
+        file=$(memory_file tikv-20160 memory.high -)
+        while ((SECONDS < end)); do
+                read -r now <"$file"
+                [[ $now == max ]] || return 0
+        done
+        return 1
+}
+ways=(TERM KILL release policy)
+! is_cgroup_v1 || ways=() # sandbox/limit has v1's
+for how in "${ways[@]}"; do
+        limit_policy none
+        systemctl reload tidbnumad
+        wait_until 60 "$how: it has no limit" property_is tikv-20160 infinity
+        echo 3 >/proc/sys/vm/drop_caches # what an earlier group has read is not this one's
+        bash -c "echo \$\$ >'$procs' && exec cat /var/tmp/limit-cache" >/dev/null
+        pid=$(main_pid tidbnumad)
+        limit_policy 160MiB
+        tidbnumactl reload &
+        check "$how: its page cache is reclaimed by the brake" until_brake
+        case $how in
+        TERM | KILL) kill -"$how" "$pid" ;;
+        release) tidbnumactl release tikv-20160 ;;
+        esac
+        [[ $how != TERM ]] || wait_until 60 'a stop leaves no brake behind' brake_is max
+        [[ $how != release ]] || wait_until 60 'nor does a release' brake_is max
+        limit_policy none
+        case $how in
+        TERM) systemctl start tidbnumad ;;
+        KILL) wait_until 60 'another daemon runs' another_daemon "$pid" ;;
+        *) tidbnumactl reload ;;
+        esac
+        wait
+        tidbnumactl release --undo --all
+        wait_until 60 "$how: no brake stays" brake_is max
+        wait_until 60 "$how: nor a limit" limit_is tikv-20160 max
+        wait_until 60 "$how: nor one of its unit" property_is tikv-20160 infinity
+        ok "$how: nothing stays of a limit that did not follow its brake"
+done
+
+# --- observe says what would be ----------------------------------------------------------------------------------------
+
 limit_policy 160MiB observe
 systemctl restart tidbnumad
 wait_until 60 'observe says what would be set' published_is tikv-20160 planned
