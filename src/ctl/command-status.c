@@ -97,6 +97,7 @@ static void put_sentence(Problems *p, const char *who, const char *next, const S
 typedef struct Complaint {
         const char *name, *what;
         Reason code;
+        const char *unit; /* of an instance */
         bool put;
 } Complaint;
 
@@ -133,7 +134,8 @@ static void put_complaints(Problems *p) {
 
                         if (status_is_asked(p->q, one) && status_is_problem(one) &&
                             (one->state == INSTANCE_REFUSED) == (pass == 0))
-                                list[n++] = (Complaint){ one->name, one->reason, one->reason_code };
+                                list[n++] = (Complaint){ one->name, one->reason, one->reason_code,
+                                                         one->unit };
                 }
         for (size_t i = 0; i < s->n_units; i++)
                 if (unit_is_asked(p->q, &s->units[i]) && status_unit_is_problem(&s->units[i]))
@@ -142,6 +144,7 @@ static void put_complaints(Problems *p) {
         for (size_t i = 0; i < n; i++)
                 for (size_t k = i; k < n; k++) {
                         const Reason code = list[i].code;
+                        _cleanup_text_ Text remedy = { 0 };
                         size_t n_names = 0, n_left = 0;
 
                         if (list[k].put || list[k].code != code)
@@ -155,10 +158,13 @@ static void put_complaints(Problems *p) {
                                 else
                                         n_left++;
                         }
+                        /* Several of a kind share it. */
+                        reason_append_remedy(&remedy, code,
+                                             k == i && n_names == 1 ? list[k].unit : NULL);
                         put_problem(p, names, n_names, list[k].what, reason_to_string(code),
                                     code == REASON_OBSERVE && observing[s->mode]
                                             ? observing[s->mode]
-                                            : reason_to_remedy(code),
+                                            : text_string(&remedy),
                                     n_left > 0, NULL);
                 }
         for (LimitState state = 0; state < N_LIMIT_STATES; state++) {

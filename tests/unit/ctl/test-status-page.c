@@ -255,6 +255,18 @@ EXAMPLE_TEST(next_step_of_a_mode) {
         assert_reported(e, 1000, true, "      start the daemon without --dry-run\n");
 }
 
+/* It has the unit's name where it is of one instance alone. */
+EXAMPLE_TEST(next_step_of_a_unit) {
+        e->status.n_instances = 2;
+        e->instances[0] = instance("m-1", INSTANCE_BINDING, "masked", REASON_UNIT_MASKED);
+        e->instances[0].unit = (char *)"m-1.service";
+        e->instances[1] = instance("m-2", INSTANCE_BOUND, "", REASON_NONE);
+        assert_reported(e, 1000, true, "\n      run systemctl unmask m-1.service\n");
+        e->instances[1] = instance("m-2", INSTANCE_BINDING, "masked, too", REASON_UNIT_MASKED);
+        e->instances[1].unit = (char *)"m-2.service";
+        assert_reported(e, 1000, true, "\n      run systemctl unmask UNIT\n");
+}
+
 /* A limit that is in force since before the start, or smaller by the unit, is none. */
 EXAMPLE_TEST(memory_limits) {
         char *text;
