@@ -108,7 +108,7 @@ static int validate_print_text(const Policies *p, const WordList *notes, bool va
                                    "on the nodes that these warnings name.\n");
         else if (policies_are_built_in(p))
                 text_append(&text,
-                            "OK: no policies; the daemon only watches and changes nothing.\n");
+                            "OK: no policies; the daemon watches and changes no process.\n");
         else
                 text_appendf(&text, "OK: %zu %s in %zu file%s.\n", p->set.n_policies,
                              p->set.n_policies == 1 ? "policy" : "policies", p->files.n_files,

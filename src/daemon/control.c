@@ -357,7 +357,7 @@ static void tell_reloaded(const Control *c, const Call *call, ControlAnswer *ans
 
         answer_add(answer, "%zu polic%s in force%s", n, n == 1 ? "y is" : "ies are",
                    n == 0 && host_enforces(h) ? ": instances are only watched, and bound no more"
-                   : n == 0                   ? ": instances are watched, and nothing "
+                   : n == 0                   ? ": instances are watched, and no process "
                                                 "is changed"
                    : host_enforces(h)         ? ""
                    : h->requests.paused       ? "; the daemon is paused"

@@ -172,7 +172,7 @@ int load_take_over(Host *h, PolicySet *fresh) {
         if (n_now == 0)
                 journal_log(&h->journal, LOG_INFO, &fields,
                             "No policies: the services of TiDB and its tools are watched, and "
-                            "nothing is changed. Write a policy in %s",
+                            "no process is changed. Write a policy in %s",
                             h->args->policy_dirs[h->args->n_policy_dirs > 1 ? 1 : 0]);
         else
                 journal_log(&h->journal, LOG_INFO, &fields, "Policies in force: %zu%s", n_now,
