@@ -107,8 +107,7 @@ static int validate_print_text(const Policies *p, const WordList *notes, bool va
                 text_append(&text, "Incomplete: the daemon loads these policies, but binds nothing "
                                    "on the nodes that these warnings name.\n");
         else if (policies_are_built_in(p))
-                text_append(&text,
-                            "OK: no policies; the daemon watches and changes no process.\n");
+                text_append(&text, "OK: no policies; the daemon watches and changes no process.\n");
         else
                 text_appendf(&text, "OK: %zu %s in %zu file%s.\n", p->set.n_policies,
                              p->set.n_policies == 1 ? "policy" : "policies", p->files.n_files,

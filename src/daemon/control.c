@@ -542,6 +542,11 @@ static void tell_released(const Control *c, const Call *call, ControlAnswer *ans
         tell_names(c, call, &released, "its interrupts are released",
                    "released; irqbalance and kernel.numa_balancing have what they had before",
                    "Released", answer);
+        if (released.n_words > 0 && irq_n_out_of_reach(c->m->irq) > 0)
+                answer_add(answer,
+                           "note: %zu queue masks of cards in other network namespaces cannot be "
+                           "reached; they are restored when the cards come back",
+                           irq_n_out_of_reach(c->m->irq));
 }
 
 /* --- Bind: the end of a release --- */

@@ -333,11 +333,31 @@ static bool setting_is_asked_back(const Interrupts *irq, const IrqHost *host,
         return requests_release(&irq->host->requests, key->device, NULL);
 }
 
+/* Queues of a card in another network namespace cannot be reached until it comes back. */
+static bool setting_is_out_of_reach(const IrqHost *host, const UndoSetting *entry) {
+        for (size_t i = 0; entry->pci && i < host->n_devices; i++)
+                if (host->devices[i].in_other_netns && host->devices[i].pci &&
+                    strcasecmp(host->devices[i].pci, entry->pci) == 0)
+                        return true;
+        return false;
+}
+
+size_t irq_n_out_of_reach(const Interrupts *irq) {
+        const UndoRecord *record = irq_record(irq);
+        size_t n = 0;
+
+        for (size_t i = 0; i < record->n_settings; i++)
+                n += setting_is_out_of_reach(&irq->last, &record->settings[i]);
+        return n;
+}
+
+/* Nobody waits for what is out of reach: it may be so for as long as a container runs. */
 bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host) {
         const UndoRecord *record = irq_record(irq);
 
         for (size_t i = 0; i < record->n_settings; i++)
-                if (setting_is_asked_back(irq, host, &record->settings[i].key))
+                if (!setting_is_out_of_reach(host, &record->settings[i]) &&
+                    setting_is_asked_back(irq, host, &record->settings[i].key))
                         return true;
         return record->irqbalance.known &&
                requests_release(&irq->host->requests, RELEASE_HOST, NULL);
@@ -363,17 +383,13 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
                 const UndoSetting *entry = &record->settings[i - 1];
                 const uint64_t now = clock_monotonic_usec();
                 SettingValue before = { 0 };
-                bool may_change, complete, is_gone, is_elsewhere = false;
+                bool may_change, complete, is_gone;
                 char text[SETTING_TEXT_MAX];
                 IrqSetting *s;
                 int r;
 
-                /* Queues of a card in another network namespace cannot be reached until it comes
-                 * back. */
-                for (size_t k = 0; entry->pci && k < host->n_devices; k++)
-                        is_elsewhere |= host->devices[k].in_other_netns && host->devices[k].pci &&
-                                        strcasecmp(host->devices[k].pci, entry->pci) == 0;
-                if (is_elsewhere || irq_desired_find(desired, &entry->key) ||
+                if (setting_is_out_of_reach(host, entry) ||
+                    irq_desired_find(desired, &entry->key) ||
                     (only_asked && !setting_is_asked_back(irq, host, &entry->key)))
                         continue;
                 s = irq_setting_get(irq, &entry->key);

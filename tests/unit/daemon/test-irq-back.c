@@ -171,6 +171,9 @@ HOST_TEST(in_another_namespace) {
         word_list_done(&h->irq.net);
         reconcile_after(h, SECOND);
         assert_true(has_record(h));
+        assert_int_equal(requests_add(&h->m.host.requests, "*", true), 0);
+        assert_false(irq_is_asked_back(h->interrupts, &h->interrupts->last));
+        assert_int_equal(irq_n_out_of_reach(h->interrupts), 2);
         assert_int_equal(
                 renameat(h->tree.fd, "away", h->tree.fd, "sys/devices/pci0000:00/" PCI "/net"), 0);
         fake_link(&h->tree, "sys/class/net/eth0", "../../devices/" ETH0);

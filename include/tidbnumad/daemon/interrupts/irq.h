@@ -160,6 +160,9 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
 /* Is there something in the record whose release was requested? */
 bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host);
 
+/* Recorded queue masks of cards that are in other network namespaces now. */
+size_t irq_n_out_of_reach(const Interrupts *irq);
+
 /* Was the release of `host` requested, while its settings are still recorded as changed? */
 bool irq_host_is_releasing(const Interrupts *irq);
 
