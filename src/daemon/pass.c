@@ -282,6 +282,10 @@ void manager_run_pass(Manager *m) {
                 place_look_for_room(&m->placing);
                 undo_release_check_all(&m->undo);
         }
+        if (host_take(&m->host, HOST_WORK_CARDS)) {
+                host_read_devices(&m->host);
+                place_note_cards(&m->placing);
+        }
         if (host_take(&m->host, HOST_WORK_TOPOLOGY)) {
                 place_note_topology(&m->placing);
                 manager_announce_starts(m);

@@ -9,6 +9,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/irq.h"
+#include "tidbnumad/world/devices.h"
 #include "tidbnumad/world/irq-load.h"
 
 /* --- when --- */
@@ -115,6 +116,24 @@ static int load_present(Interrupts *irq, IrqHost *ret) {
         }
         ret->irqbalance.pid = b->socketless_pid;
         return 0;
+}
+
+/* Has host.reserve no card yet, as in a boot before DHCP has set the default route? Once one is
+ * known only a reload takes another: a route that comes and goes must not move servers. */
+static bool is_without_card(const Host *h, const DeviceList *devices) {
+        const Reserve *reserve = &h->policies.host.reserve;
+        const NodeSet nodes =
+                placement_input_of(&h->topology, &h->policies.host, devices).nic_nodes;
+
+        return (reserve->kind == RESERVE_NIC || reserve->cpus > 0) && id_set_is_empty(&nodes);
+}
+
+static void look_for_card(Host *h) {
+        _cleanup_device_list_ DeviceList now = { 0 };
+
+        if (is_without_card(h, &h->devices) && devices_load(&h->sysroot, &now) >= 0 &&
+            !is_without_card(h, &now))
+                host_queue(h, HOST_WORK_CARDS);
 }
 
 /* --- desired state --- */
@@ -280,6 +299,7 @@ void irq_reconcile(Interrupts *irq) {
         /* If new policies are invalid, those in force stay. At the start there are none, so it is
          * unknown whether a setting is still desired. */
         desired_known = irq->host->policies_known;
+        look_for_card(irq->host);
         r = load_present(irq, &host);
         if (r >= 0)
                 r = build_plan(irq, &host, &plan);
@@ -327,7 +347,8 @@ void irq_reconcile(Interrupts *irq) {
         irq->last_known = true;
         host = (IrqHost){ 0 };
         irq->due_usec = clock_monotonic_usec() +
-                        (desired.n_settings > 0 || !undo_record_is_empty(irq_record(irq))
+                        (desired.n_settings > 0 || !undo_record_is_empty(irq_record(irq)) ||
+                                         is_without_card(irq->host, &irq->host->devices)
                                  ? INTERVAL_USEC
                                  : IDLE_INTERVAL_USEC);
         irq_events_schedule(irq);

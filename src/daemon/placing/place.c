@@ -387,13 +387,11 @@ void place_replan(Placing *placing, const WordList *globs) {
         host_queue(placing->host, HOST_WORK_PLAN);
 }
 
-void place_note_policies(Placing *placing, const PolicySet *fresh) {
-        const PlacementInput before = input_of(placing, &placing->host->policies),
-                             after = input_of(placing, fresh);
-        const NodeSet reserved = placement_reserved(&before);
+static void place_weigh_anew(Placing *placing, const PolicySet *fresh, const NodeSet *before) {
+        const PlacementInput after = input_of(placing, fresh);
         NodeSet newly = placement_reserved(&after);
 
-        id_set_subtract(&newly, &reserved);
+        id_set_subtract(&newly, before);
         REGISTRY_FOREACH(instance, placing->registry) {
                 instance->planned.again |=
                         assignment_weighs_anew(instance->policy, fresh, &instance->planned, &newly);
@@ -408,6 +406,17 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
                         fresh, &u->planned, &newly);
         }
         host_queue(placing->host, HOST_WORK_PLAN);
+}
+
+void place_note_policies(Placing *placing, const PolicySet *fresh) {
+        const PlacementInput before = input_of(placing, &placing->host->policies);
+        const NodeSet reserved = placement_reserved(&before);
+
+        place_weigh_anew(placing, fresh, &reserved);
+}
+
+void place_note_cards(Placing *placing) {
+        place_weigh_anew(placing, &placing->host->policies, &placing->reserved);
 }
 
 void place_look_for_room(Placing *placing) {

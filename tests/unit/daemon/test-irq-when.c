@@ -64,6 +64,26 @@ HOST_TEST(instances_come_and_go) {
         note_owners(h, SECOND);
 }
 
+/* DHCP may set the default route after the start of the daemon. A route that goes again moves
+ * nothing. */
+HOST_TEST(card_of_a_late_route) {
+        h->m.host.policies.n_irqs = 0;
+        h->m.host.policies.host.reserve.kind = RESERVE_NIC;
+        start(h);
+        assert_int_equal(until_next(), 3 * SECOND);
+        assert_false(host_take(&h->m.host, HOST_WORK_CARDS));
+        fake_write(&h->tree, "proc/net/route",
+                   "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\n");
+        reconcile_after(h, 3 * SECOND);
+        assert_true(host_take(&h->m.host, HOST_WORK_CARDS));
+        host_read_devices(&h->m.host);
+        fake_write(&h->tree, "proc/net/route", "");
+        reconcile_after(h, 3 * SECOND);
+        assert_int_equal(until_next(), 30 * SECOND);
+        assert_false(host_take(&h->m.host, HOST_WORK_CARDS));
+        device_list_done(&h->m.host.devices);
+}
+
 /* udev reports a queue; the driver sets a mask after that. */
 HOST_TEST(event) {
         start(h);

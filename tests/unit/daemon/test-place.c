@@ -200,6 +200,24 @@ HOST_TEST(a_reload_moves_who_no_longer_fits) {
         assert_false(b->planned.warnings & WARN_MOVED);
 }
 
+HOST_TEST(a_card_that_comes_moves_who_is_on_its_node) {
+        Device card = { .kind = DEVICE_NET, .name = (char *)"eth0", .default_route = true };
+        Instance *a, *b;
+
+        h->rooms.host.policies.host.reserve.kind = RESERVE_NIC;
+        a = host_add(h, "a", 0);
+        b = host_add(h, "b", 0);
+        assert_place(h, a, "0");
+        assert_place(h, b, "2");
+        h->rooms.host.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
+        place_note_cards(&h->rooms.placing);
+        assert_place(h, a, "1");
+        assert_place(h, b, "2");
+        place_note_cards(&h->rooms.placing);
+        assert_place(h, a, "1"); /* once */
+        h->rooms.host.devices = (DeviceList){ 0 };
+}
+
 /* Only what is named, and only at the reload by which the name appears. */
 HOST_TEST(replan_gives_up_stability_once) {
         char *word = (char *)"a";

@@ -86,7 +86,8 @@ typedef enum HostWork {
         HOST_WORK_ROUND = 1 << 5,    /* a round of the slow scan begins */
         HOST_WORK_UNITS = 1 << 6,    /* a record is being released or is gone; it may be a unit's */
         HOST_WORK_EXIT = 1 << 7, /* all work that a stop waits for is complete: publish, and exit */
-        HOST_WORK_NONE = 1 << 8, /* the event was of processes that concern no policy: no pass */
+        HOST_WORK_CARDS = 1 << 9, /* the card to reserve nodes for has come, and none was known */
+        HOST_WORK_NONE = 1 << 8,  /* the event was of processes that concern no policy: no pass */
 } HostWork;
 
 /* The state of the host and the policies in force. */

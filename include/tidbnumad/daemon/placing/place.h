@@ -88,6 +88,9 @@ void place_replan(Placing *placing, const WordList *globs);
  * and those that placement_weighs_again() names. */
 void place_note_policies(Placing *placing, const PolicySet *fresh);
 
+/* The network card to reserve nodes for has come: as if a policy had named its nodes now. */
+void place_note_cards(Placing *placing);
+
 /* Frees what placing keeps of an instance that has ended. */
 void place_end(Instance *instance);
 
