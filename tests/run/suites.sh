@@ -326,8 +326,8 @@ needs_compiler() {
                 [[ -n ${TIDBNUMAD_LONG:-} && $2 == *' sandbox '* ]]
 }
 
-# plan_lanes SUITE…: sets the arrays host and guest, and shared, the machines after the first: for the lane that is done first.
-# They need the package, which is there once the suite packages has ended.
+# plan_lanes SUITE…: sets the arrays host and guest, and shared, the suite packages and the machines after the first: for the lane
+# that is done first. The machines need the package, which the guest's lane builds before all else.
 plan_lanes() {
         local wanted=" $* " compiler suite
         local -a others=("${VM_MACHINES[@]:1}")
@@ -349,11 +349,13 @@ plan_lanes() {
         done
         [[ $wanted != *' sandbox '* ]] || host+=('sandbox gcc')
         [[ $wanted != *' sandbox '* || -z ${TIDBNUMAD_LONG:-} ]] || host+=('sandbox clang')
-        [[ $wanted != *' packages '* ]] || host+=(packages)
-        [[ $wanted == *' vm '* ]] || return 0
+        if [[ $wanted != *' vm '* ]]; then
+                [[ $wanted != *' packages '* ]] || host+=(packages)
+                return 0
+        fi
         guest+=(package "vm ${VM_MACHINES[0]}")
         if [[ $wanted == *' packages '* ]]; then
-                shared+=("${others[@]/#/vm }")
+                shared+=(packages "${others[@]/#/vm }")
         else
                 guest+=("${others[@]/#/vm }")
         fi
