@@ -290,41 +290,8 @@ static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
         table_render(&table, width, text);
 }
 
-void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
-        static const char *const run[] = { "INSTANCE", "NOW", "TO", "CPUS", "MOVE", "WHY" },
-                                 *const imagined[] = { "INSTANCE", "POLICY", "NODES",
-                                                       "CPUS",     "MEMORY", "WHY" };
-        const bool runs = report->n_instances > 0 && report->instances[0].pid > 0;
-        _cleanup_text_ Text cell = { 0 };
-        _cleanup_table_ Table table;
-        size_t before;
-
-        /* For running instances, their present nodes beside their planned ones. */
-        table_init(&table, runs ? run : imagined, ELEMENTSOF(run));
-        for (const PlanReportInstance *i = report->instances;
-             i < report->instances + report->n_instances; i++) {
-                table_add(&table, i->in->name);
-                if (runs)
-                        plan_words_add_set(&table, ID_VIEW(&i->in_force));
-                else
-                        table_add(&table, i->in->policy->name);
-                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.nodes));
-                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.cpus));
-                if (runs)
-                        add_cost(&table, i);
-                else
-                        table_add(&table,
-                                  plan_report_places(i)
-                                          ? memory_mode_to_string(i->choice->placement.memory)
-                                          : "-");
-                append_why(i, true, &cell);
-                table_add_text(&table, &cell);
-        }
-        table_render(&table, width, text);
-        text_append(text, report->n_instances > 0 ? "\n" : "");
-        render_nodes(report, width, text);
-        before = text->length;
-        text_append(text, "\n");
+/* Warnings and notes, each with its instances. */
+static void append_notes(const PlanReport *report, Text *text) {
         for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++) {
                 /* One line for all instances that it is true of. */
                 const char *rule = placement_warning_to_rule(1u << bit);
@@ -380,6 +347,44 @@ void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
         }
         for (size_t i = 0; i < report->notes.n_words; i++)
                 text_append_names(text, "note: %s\n", report->notes.words[i]);
+}
+
+void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
+        static const char *const run[] = { "INSTANCE", "NOW", "TO", "CPUS", "MOVE", "WHY" },
+                                 *const imagined[] = { "INSTANCE", "POLICY", "NODES",
+                                                       "CPUS",     "MEMORY", "WHY" };
+        const bool runs = report->n_instances > 0 && report->instances[0].pid > 0;
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+        size_t before;
+
+        /* For running instances, their present nodes beside their planned ones. */
+        table_init(&table, runs ? run : imagined, ELEMENTSOF(run));
+        for (const PlanReportInstance *i = report->instances;
+             i < report->instances + report->n_instances; i++) {
+                table_add(&table, i->in->name);
+                if (runs)
+                        plan_words_add_set(&table, ID_VIEW(&i->in_force));
+                else
+                        table_add(&table, i->in->policy->name);
+                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.nodes));
+                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.cpus));
+                if (runs)
+                        add_cost(&table, i);
+                else
+                        table_add(&table,
+                                  plan_report_places(i)
+                                          ? memory_mode_to_string(i->choice->placement.memory)
+                                          : "-");
+                append_why(i, true, &cell);
+                table_add_text(&table, &cell);
+        }
+        table_render(&table, width, text);
+        text_append(text, report->n_instances > 0 ? "\n" : "");
+        render_nodes(report, width, text);
+        before = text->length;
+        text_append(text, "\n");
+        append_notes(report, text);
         if (text->length == before + 1) /* there were none */
                 text_truncate(text, before);
 }
