@@ -130,7 +130,9 @@ static int limit_record(const Binder *b, Instance *i, const UndoChange *change) 
         i->binding.binder = b;
         r = undo_note_for_limit(b->undo, i, on_unit, i, &i->binding.limit.call.slot);
         if (r > 0) {
-                backend_limit_note_brake(i->undo.record, i->binding.limit.memory.brake_bytes);
+                if (i->binding.limit.memory_known)
+                        backend_limit_note_brake(i->undo.record,
+                                                 i->binding.limit.memory.brake_bytes);
                 r = undo_before(b->undo, i->undo.record, change);
                 r = r < 0 ? r : 1;
         }
