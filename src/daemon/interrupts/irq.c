@@ -128,12 +128,32 @@ static bool is_without_card(const Host *h, const DeviceList *devices) {
         return (reserve->kind == RESERVE_NIC || reserve->cpus > 0) && id_set_is_empty(&nodes);
 }
 
-static void look_for_card(Host *h) {
-        _cleanup_device_list_ DeviceList now = { 0 };
+/* Of the files of cards some wait for a lock that drivers hold for long, in a boot above all: they
+ * are read once there is such a card, and not for ever, as that of a virtual machine has no node.
+ */
+enum { CARD_LOOKS_MAX = 20 };
 
-        if (is_without_card(h, &h->devices) && devices_load(&h->sysroot, &now) >= 0 &&
-            !is_without_card(h, &now))
-                host_queue(h, HOST_WORK_CARDS);
+static bool card_is_there(const Host *h) {
+        const WordList *names = &h->policies.host.reserve.devices;
+        char route[INTERFACE_NAME_SIZE];
+
+        for (size_t i = 0; i < names->n_words; i++)
+                if (path_exists(h->sysroot.sys_fd, "class/net/%s", names->words[i]))
+                        return true;
+        return names->n_words == 0 && default_route_read(&h->sysroot, route) >= 0;
+}
+
+static void look_for_card(Interrupts *irq) {
+        _cleanup_device_list_ DeviceList now = { 0 };
+        Host *h = irq->host;
+
+        if (!is_without_card(h, &h->devices) || !card_is_there(h))
+                irq->n_card_looks = 0;
+        else if (irq->n_card_looks < CARD_LOOKS_MAX) {
+                irq->n_card_looks++;
+                if (devices_load(&h->sysroot, &now) >= 0 && !is_without_card(h, &now))
+                        host_queue(h, HOST_WORK_CARDS);
+        }
 }
 
 /* --- desired state --- */
@@ -299,7 +319,7 @@ void irq_reconcile(Interrupts *irq) {
         /* If new policies are invalid, those in force stay. At the start there are none, so it is
          * unknown whether a setting is still desired. */
         desired_known = irq->host->policies_known;
-        look_for_card(irq->host);
+        look_for_card(irq);
         r = load_present(irq, &host);
         if (r >= 0)
                 r = build_plan(irq, &host, &plan);
@@ -348,7 +368,8 @@ void irq_reconcile(Interrupts *irq) {
         host = (IrqHost){ 0 };
         irq->due_usec = clock_monotonic_usec() +
                         (desired.n_settings > 0 || !undo_record_is_empty(irq_record(irq)) ||
-                                         is_without_card(irq->host, &irq->host->devices)
+                                         (is_without_card(irq->host, &irq->host->devices) &&
+                                          irq->n_card_looks < CARD_LOOKS_MAX)
                                  ? INTERVAL_USEC
                                  : IDLE_INTERVAL_USEC);
         irq_events_schedule(irq);

@@ -84,6 +84,21 @@ HOST_TEST(card_of_a_late_route) {
         device_list_done(&h->m.host.devices);
 }
 
+/* As of a virtual machine: its files are not read for ever. */
+HOST_TEST(card_without_a_node) {
+        h->m.host.policies.n_irqs = 0;
+        h->m.host.policies.host.reserve.kind = RESERVE_NIC;
+        start(h);
+        fake_write(&h->tree, "proc/net/route",
+                   "none0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\n");
+        for (unsigned i = 0; i < 20; i++) {
+                assert_int_equal(until_next(), 3 * SECOND);
+                reconcile_after(h, 3 * SECOND);
+        }
+        assert_int_equal(until_next(), 30 * SECOND);
+        assert_false(host_take(&h->m.host, HOST_WORK_CARDS));
+}
+
 /* udev reports a queue; the driver sets a mask after that. */
 HOST_TEST(event) {
         start(h);

@@ -105,9 +105,10 @@ struct Interrupts {
         sd_event_source *timer, *link_source;
         int link_fd;
         Uevents uevents;
-        uint64_t due_usec;   /* time of the next slow reconcile */
-        IrqSeries series;    /* reconciles after an event */
-        uint64_t owners_sum; /* checksum of the CPUs' owners */
+        uint64_t due_usec;     /* time of the next slow reconcile */
+        unsigned n_card_looks; /* since the card to reserve for is there, and shows no node */
+        IrqSeries series;      /* reconciles after an event */
+        uint64_t owners_sum;   /* checksum of the CPUs' owners */
         const SettingOps *ops;
         IrqHost last; /* state at the last reconcile */
         bool last_known;
