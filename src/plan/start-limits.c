@@ -175,10 +175,18 @@ static const Option *option_find(const Option *options, size_t n, const char *wo
         return NULL;
 }
 
+static void numactl_add_unknown(StartLimits *asked) {
+        start_limits_note_cpus(asked, START_NUMACTL);
+        start_limits_note_memory(asked, START_NUMACTL);
+        start_limits_add_unknown(asked, START_NUMACTL);
+}
+
 static void limits_add_numactl(StartLimits *limits, const char *const *words, size_t n) {
         bool all = false; /* any node that the host has may be named then */
         StartLimits asked = { 0 };
 
+        if (n > 0 && words[0][0] == '$') /* `numactl $OPTIONS program` */
+                numactl_add_unknown(&asked);
         for (size_t i = 0;
              i < n && words[i][0] == '-' && words[i][1] && strcmp(words[i], "--") != 0; i++) {
                 const char *value;
@@ -218,9 +226,7 @@ static void limits_add_numactl(StartLimits *limits, const char *const *words, si
                                 start_limits_note_memory(&asked, START_NUMACTL);
                         }
                 } else { /* "+0", "!0", "netdev:eth0", variables */
-                        start_limits_note_cpus(&asked, START_NUMACTL);
-                        start_limits_note_memory(&asked, START_NUMACTL);
-                        start_limits_add_unknown(&asked, START_NUMACTL);
+                        numactl_add_unknown(&asked);
                 }
         }
         if (all && !asked.unknown) {
@@ -246,7 +252,14 @@ static void limits_add_numactl(StartLimits *limits, const char *const *words, si
                 start_limits_note(limits, START_NUMACTL);
 }
 
-static void limits_add_taskset(StartLimits *limits, const char *const *words, size_t n) {
+static void taskset_add_unknown(StartLimits *limits) {
+        start_limits_note_cpus(limits, START_TASKSET);
+        start_limits_add_unknown(limits, START_TASKSET);
+}
+
+/* `assigned`: the command follows elsewhere. */
+static void limits_add_taskset(StartLimits *limits, const char *const *words, size_t n,
+                               bool assigned) {
         bool list = false;
         CpuSet cpus;
         size_t i = 0;
@@ -263,14 +276,13 @@ static void limits_add_taskset(StartLimits *limits, const char *const *words, si
                                         : strchr(words[i], 'p') != NULL))
                         return; /* of a process that runs: not this start's own */
         }
-        if (i + 1 >= n)
+        if (i + !assigned >= n)
                 return; /* without a command it starts nothing */
         r = list ? id_target_parse_list(words[i], ID_TARGET(&cpus))
                  : id_target_parse_mask(words[i] + (strncmp(words[i], "0x", 2) == 0 ? 2 : 0),
                                         ID_TARGET(&cpus));
         if (r < 0 || id_set_is_empty(&cpus)) {
-                start_limits_note_cpus(limits, START_TASKSET);
-                start_limits_add_unknown(limits, START_TASKSET);
+                taskset_add_unknown(limits);
                 return;
         }
         start_limits_add_any_cpus(limits, &cpus);
@@ -281,15 +293,38 @@ static bool is_program(const char *word, const char *name) {
         return strcmp(basename(word), name) == 0;
 }
 
-void start_limits_add_command(StartLimits *limits, const char *const *words, size_t n) {
+/* The value in `NAME=VALUE`; NULL: the word is something else. */
+static const char *assigned_value(const char *word) {
+        const char *end = word;
+
+        while (isalnum((unsigned char)*end) || *end == '_')
+                end++;
+        return end > word && *end == '=' ? end + 1 : NULL;
+}
+
+static void limits_add_script(StartLimits *limits, const char *text, bool assigned);
+
+static void limits_add_words(StartLimits *limits, const char *const *words, size_t n,
+                             bool assigned) {
         for (size_t i = 0; i < n; i++) {
-                if (is_program(words[i], "numactl"))
+                const char *value = assigned_value(words[i]);
+
+                /* For `$NUMACTL --membind=1 program`: with which options is not known. */
+                if (value && is_program(value, "numactl"))
+                        numactl_add_unknown(limits);
+                else if (value && is_program(value, "taskset"))
+                        taskset_add_unknown(limits);
+                else if (is_program(words[i], "numactl"))
                         limits_add_numactl(limits, words + i + 1, n - i - 1);
                 else if (is_program(words[i], "taskset"))
-                        limits_add_taskset(limits, words + i + 1, n - i - 1);
-                else if (strchr(words[i], ' ')) /* `bash -c '…'` */
-                        start_limits_add_script(limits, words[i]);
+                        limits_add_taskset(limits, words + i + 1, n - i - 1, assigned);
+                else if (strchr(words[i], ' ')) /* `bash -c '…'`, NUMA='numactl …' */
+                        limits_add_script(limits, value ? value : words[i], value);
         }
+}
+
+void start_limits_add_command(StartLimits *limits, const char *const *words, size_t n) {
+        limits_add_words(limits, words, n, false);
 }
 
 /* --- scripts --- */
@@ -343,7 +378,7 @@ static const char *next_command(const char *at, char *buffer, const char **words
         return *at ? at + 1 : at;
 }
 
-void start_limits_add_script(StartLimits *limits, const char *text) {
+static void limits_add_script(StartLimits *limits, const char *text, bool assigned) {
         _cleanup_free_ char *buffer = NULL;
         const char *words[WORDS_MAX];
         size_t n;
@@ -357,8 +392,12 @@ void start_limits_add_script(StartLimits *limits, const char *text) {
         }
         while (*text) {
                 text = next_command(text, buffer, words, &n);
-                start_limits_add_command(limits, words, n);
+                limits_add_words(limits, words, n, assigned);
         }
+}
+
+void start_limits_add_script(StartLimits *limits, const char *text) {
+        limits_add_script(limits, text, false);
 }
 
 /* --- questions --- */

@@ -46,6 +46,12 @@ TEST(scripts) {
                 { "taskset -pc 4-7 $$", true, true, "" },
                 { "taskset -c $CPUS x", false, false, "" },
                 { "echo numactl", true, true, "" },
+                { "numactl $OPTIONS x", false, false, "" },
+                { "numactl -m 1 $PROGRAM", false, true, "4-7" },
+                { "NUMA='numactl -N 1 -m 1'; exec $NUMA x", false, true, "4-7" },
+                { "export TS=\"taskset -c 4-7\"\nexec $TS x", false, true, "4-7" },
+                { "TASKSET=/usr/bin/taskset\n$TASKSET -c 4-7 x", false, false, "" },
+                { "NUMACTL=/usr/bin/numactl\n$NUMACTL -m 1 x", false, false, "" },
                 { "bash -c 'exec numactl -m 1 x'", false, true, "4-7" },
         };
         Node nodes[2];
