@@ -7,6 +7,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/match.h"
+#include "tidbnumad/plan/advice.h"
 #include "tidbnumad/plan/audit.h"
 #include "tidbnumad/plan/irq.h"
 #include "tidbnumad/plan/placement.h"
@@ -17,6 +18,7 @@ typedef struct Audit {
         NodeSet nodes; /* of the instances that are placed, as `cpus` */
         CpuSet cpus;
         bool strict; /* a policy binds memory strictly */
+        AdviceReport advice;
 } Audit;
 
 /* Adds a finding: a failure where memory that is to be bound strictly cannot be, else a warning.
@@ -775,16 +777,19 @@ static void audit_gomaxprocs(Audit *a, const ServerInstance *i) {
         const uint32_t n_left = id_set_count(&left);
         const uint32_t quota = server_quota_cpus(i, false), most = server_quota_cpus(i, true);
         const uint32_t n = quota < n_left ? quota : n_left;
+        /* What advise wants of a server that shares its CPUs. */
+        const uint32_t share = a->advice.subjects[i - a->in->instances].cpu_share;
+        const uint32_t least = share < n ? share : n;
         char *remedy;
 
         if (n == 0 || (i->gomaxprocs == 0 && i->go == GO_UNKNOWN))
                 return;
         audit_hold(a, AUDIT_GOMAXPROCS);
         if (i->gomaxprocs > 0
-                    ? i->gomaxprocs >= n && i->gomaxprocs <= (most < n_left ? most : n_left)
+                    ? i->gomaxprocs >= least && i->gomaxprocs <= (most < n_left ? most : n_left)
                     : i->go != GO_ONCE || !i->bound_after_start)
                 return;
-        remedy = text_new("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", n);
+        remedy = text_new("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", least);
         if (i->gomaxprocs > 0)
                 audit_find(a, AUDIT_GOMAXPROCS,
                            i->gomaxprocs_reported ? text_new("its metrics")
@@ -958,8 +963,13 @@ static void (*const rules_of_instance[])(Audit *a, const ServerInstance *i) = {
 int audit_build(const AuditInput *input, AuditReport *ret) {
         const PolicySet *set = input->policies;
         Audit a = { .in = input };
-        int r;
+        int r = advice_build(&(AdviceInput){ .topology = input->topology,
+                                             .instances = input->instances,
+                                             .n_instances = input->n_instances },
+                             &a.advice);
 
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < set->n_policies; i++)
                 a.strict |= !set->policies[i].built_in && set->policies[i].memory == MEMORY_BIND;
         for (size_t i = 0; i < input->n_instances; i++)
@@ -977,6 +987,7 @@ int audit_build(const AuditInput *input, AuditReport *ret) {
                 for (size_t k = 0; is_placed(instance) && k < ELEMENTSOF(rules_of_instance); k++)
                         rules_of_instance[k](&a, instance);
         }
+        advice_report_done(&a.advice);
         r = a.report.error;
         if (r < 0)
                 audit_report_done(&a.report);

@@ -656,6 +656,27 @@ WORLD_TEST(go_that_counts_rightly_is_no_finding) {
         }
 }
 
+/* On CPUs that it shares with another heavy one, advise gives it fewer threads than CPUs. */
+WORLD_TEST(go_that_has_its_part_of_shared_cpus_is_no_finding) {
+        for (uint32_t n = 1; n <= 3; n++) {
+                _cleanup_audit_report_ AuditReport report = { 0 };
+
+                w->instances[0].gomaxprocs = n;
+                w->instances[1].nodes = w->instances[0].nodes;
+                w->instances[1].cpus = w->instances[0].cpus;
+                assert_int_equal(audit_build(&w->input, &report), 0);
+                assert_null(only_finding(&report, AUDIT_GOMAXPROCS));
+        }
+        {
+                _cleanup_audit_report_ AuditReport report = { 0 };
+
+                w->instances[0].gomaxprocs = 4;
+                assert_int_equal(audit_build(&w->input, &report), 0);
+                assert_string_equal(only_finding(&report, AUDIT_GOMAXPROCS)->remedy,
+                                    "GOMAXPROCS=1 in its environment, and a restart");
+        }
+}
+
 WORLD_TEST(one_node_has_no_other_to_be_equal_to) {
         _cleanup_audit_report_ AuditReport report = { 0 };
 
