@@ -228,6 +228,44 @@ static int add_settings(ServerReport *report, const char *section, json_t *objec
         return 0;
 }
 
+/* What of its start advise may have been followed by. */
+static int note_given(const HostInstance *o, Product product, ServerReport *given) {
+        static const char *const options[] = { "--advertise-address", "--advertise-addr",
+                                               "--advertise-client-urls" };
+        const ProcHandle *handle = o->members[0].handle;
+        _cleanup_free_ char *bytes = NULL, *line = NULL;
+        _cleanup_text_ Text flags = { 0 };
+        char environment[4096];
+        size_t size = 0, n_threads = 0;
+        int r = 0;
+
+        if (cmdline_read(handle, &bytes, &size) < 0)
+                return 0;
+        for (size_t i = 0; i < ELEMENTSOF(options) && r >= 0; i++) {
+                const char *value = argument_of(bytes, size, options[i] + 2);
+
+                if (value)
+                        r = server_report_add(given, options[i], value);
+        }
+        for (size_t i = 0; i < o->n_members && product == PRODUCT_HAPROXY; i++) {
+                const size_t n = proc_count_threads(o->members[i].handle);
+
+                n_threads = n > n_threads ? n : n_threads; /* a master has one */
+        }
+        if (r >= 0 && n_threads > 0) {
+                (void)snprintf(environment, sizeof(environment), "%zu", n_threads);
+                r = server_report_add(given, "nbthread", environment);
+        }
+        if (r < 0 || product != PRODUCT_JAVA)
+                return r;
+        if (environment_read(handle, JVM_OPTIONS, environment, sizeof(environment)) >= 0)
+                text_append(&flags, environment);
+        /* Its command line counts as well. */
+        r = cmdline_join(bytes, size, &line);
+        text_appendf(&flags, " %s", line ? line : "");
+        return r < 0 ? r : server_report_add(given, JVM_OPTIONS, must_text(&flags));
+}
+
 void ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerInstance *server) {
         const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
         const ProductStatus *paths = &product_info(product)->status;
@@ -239,6 +277,7 @@ void ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, ServerI
         GoVersion version;
         int r = 0;
 
+        must(note_given(o, product, &server->given));
         if (go_version_read(o->members[0].handle, &version) >= 0)
                 server->go = go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
         ask = ask && sysroot->live && paths->config_path;

@@ -22,8 +22,10 @@
 #include "tidbnumad/world/irq-load.h"
 
 void situation_done(Situation *s) {
-        for (size_t i = 0; s->servers && i < s->report.n_instances; i++)
+        for (size_t i = 0; s->servers && i < s->report.n_instances; i++) {
                 server_report_done(&s->servers[i].said);
+                server_report_done(&s->servers[i].given);
+        }
         free(s->servers);
         irq_plan_done(&s->irq_plan);
         irq_host_done(&s->irqs);

@@ -421,7 +421,7 @@ static const AdviceRow advice_rules[] = {
           "host." },
         { PRODUCT_PD, ADVICE_ADDRESS, "--advertise-client-urls", IN_ARGUMENTS, ADVICE_TEXT,
           HOLDS_RESTART, give_address, ADDRESS_REASON },
-        { PRODUCT_JAVA, ADVICE_JVM, "JAVA_TOOL_OPTIONS", IN_ENVIRONMENT, ADVICE_TEXT, HOLDS_RESTART,
+        { PRODUCT_JAVA, ADVICE_JVM, JVM_OPTIONS, IN_ENVIRONMENT, ADVICE_TEXT, HOLDS_RESTART,
           give_jvm,
           "It has {cpu_part}. A JVM counts CPUs when it starts. The heap is 60 % of {memory_part}. "
           "Flags on its command line override these." },
@@ -450,6 +450,35 @@ static bool advice_is_so_already(const Advice *advice, bool at_most) {
             server_setting_parse(advice->now, &value) < 0)
                 return false;
         return value == advice->value || (at_most && value > 0 && value < advice->value);
+}
+
+/* An address may have a scheme and a port. */
+static bool has_word(const char *text, const char *word, size_t n) {
+        static const char ends[] = " ,:/[]"; /* and the end of the text */
+
+        for (const char *at = text; *at; at++)
+                if (strncmp(at, word, n) == 0 && strchr(ends, at[n]) &&
+                    (at == text || strchr(ends, at[-1])))
+                        return true;
+        return false;
+}
+
+/* Was it started with that number, or with each word of the text? */
+static bool advice_is_given(const Advice *advice, const ServerReport *start) {
+        const char *given = server_report_find(start, advice->setting);
+        const char *word = advice->text;
+        uint64_t value;
+
+        if (!given)
+                return false;
+        if (advice->unit == ADVICE_INTEGER)
+                return server_setting_parse(given, &value) >= 0 && value == advice->value;
+        for (size_t n; *word; word += n + strspn(word + n, " ")) {
+                n = strcspn(word, " ");
+                if (!has_word(given, word, n))
+                        return false;
+        }
+        return true;
 }
 
 /* --- what is an instance's own of the CPUs and the memory where it is placed --- */
@@ -596,7 +625,8 @@ int advice_build(const AdviceInput *input, AdviceReport *ret) {
                                 continue;
                         if (advice.where == IN_CONFIG)
                                 advice.now = server_report_find(&subject->said, advice.setting);
-                        if (advice_is_so_already(&advice, rule->at_most))
+                        if (advice_is_so_already(&advice, rule->at_most) ||
+                            advice_is_given(&advice, &subject->given))
                                 continue;
                         if (ARRAY_RESERVE(report.items, report.allocated, report.n_items + 1) < 0)
                                 return -ENOMEM;

@@ -15,6 +15,8 @@
 /* More than any server has: TiKV 8.5 has some 700. */
 enum { SERVER_SETTINGS_MAX = 4096 };
 
+#define JVM_OPTIONS "JAVA_TOOL_OPTIONS"
+
 #define SERVER_LOCATION_LABELS "replication.location-labels" /* of PD */
 
 /* Versions compare as numbers. */
@@ -77,6 +79,7 @@ typedef struct ServerInstance {
         bool bound_after_start;     /* see InstanceInfo */
         ServerReport said;          /* by the server itself; empty: it was not asked, or did not
                                      * answer */
+        ServerReport given;         /* what of its start advise names: options and JVM_OPTIONS */
         const char *card, *address; /* of several network cards the one of its node, and an address
                                      * of that card; NULL: none, not known */
         CpuSet allowed_cpus;        /* that it may use now; empty: not known */

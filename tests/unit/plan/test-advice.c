@@ -234,6 +234,46 @@ HOST_TEST(jvm_without_memory, 1, 8, 0) {
                     "-XX:ActiveProcessorCount=8 -XX:ParallelGCThreads=8 -XX:-UseNUMA");
 }
 
+/* What it was started with, in any order and with more beside it, is not advised again. */
+HOST_TEST(what_was_given_at_the_start, 1, 8, 0) {
+        static const struct {
+                const char *exe, *setting, *given;
+                bool advised;
+        } rows[] = {
+                { "java", "JAVA_TOOL_OPTIONS",
+                  "-Da=b -XX:-UseNUMA -XX:ParallelGCThreads=8 -XX:ActiveProcessorCount=8", false },
+                { "java", "JAVA_TOOL_OPTIONS",
+                  "-XX:ActiveProcessorCount=80 -XX:ParallelGCThreads=8 -XX:-UseNUMA", true },
+                { "java", "JAVA_TOOL_OPTIONS", "-XX:ActiveProcessorCount=8 -XX:ParallelGCThreads=8",
+                  true },
+                { "tidb-server", "--advertise-address", "10.0.1.5", false },
+                { "tidb-server", "--advertise-address", "10.0.1.50", true },
+                { "tikv-server", "--advertise-addr", "10.0.1.5:20160", false },
+                { "tikv-server", "--advertise-addr", "110.0.1.5:20160", true },
+                { "tikv-server", "--advertise-addr", "", true },
+                { "pd-server", "--advertise-client-urls", "http://x:1,http://10.0.1.5:2379",
+                  false },
+                { "haproxy", "nbthread", "8", false },
+                { "haproxy", "nbthread", "80", true },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                ServerInstance *instance;
+
+                host->n = 0;
+                instance = host_add(host, "x", rows[i].exe, "0");
+                instance->card = "eth0";
+                instance->address = "10.0.1.5";
+                assert_int_equal(
+                        server_report_add(&instance->given, rows[i].setting, rows[i].given), 0);
+                host_advise(host);
+                print_message("%s\n", rows[i].given);
+                assert_int_equal(host_find(host, "x", rows[i].setting) != NULL, rows[i].advised);
+                advice_report_done(&host->report);
+                server_report_done(&instance->given);
+        }
+}
+
 /* PD takes no part in the division, so its number is that of all its CPUs. */
 HOST_TEST(pd, 1, 16, 64 * GIB) {
         const Advice *advice;
