@@ -237,7 +237,7 @@ void hotplug_check(Host *h) {
         same_hardware = id_set_equal(&before->cpus, &now.cpus) &&
                         id_set_equal(&before->nodes, &now.nodes) &&
                         id_set_equal(&before->memory, &now.memory);
-        if (same_hardware && id_set_equal(&before->offered, &now.offered))
+        if (same_hardware && id_set_equal(&before->offered, &now.offered) && !h->hotplug.told)
                 return;
         r = topology_load(&h->sysroot, &fresh);
         if (r < 0) {
@@ -301,6 +301,9 @@ void hotplug_check(Host *h) {
         h->backend.all_nodes = topology_memory_nodes(&h->topology);
         h->hotplug.come = now.cpus;
         id_set_subtract(&h->hotplug.come, &before->cpus);
+        h->hotplug.memory_come = now.memory;
+        id_set_subtract(&h->hotplug.memory_come, &before->memory);
+        h->hotplug.told = false;
         *before = now;
         host_queue(h, HOST_WORK_PLAN | HOST_WORK_TOPOLOGY);
 }
@@ -316,6 +319,7 @@ static int on_hotplug_timer(_unused_ sd_event_source *source, _unused_ uint64_t 
 static void on_uevent(void *userdata) {
         Host *h = userdata;
 
+        h->hotplug.told = true;
         (void)event_source_arm_after(h->hotplug.timer, DELAY_USEC);
 }
 

@@ -443,9 +443,12 @@ void place_note_topology(Placing *placing) {
         i->planned.allowed_known = false;
         for (size_t i = 0; i < placing->n_units; i++) {
                 CpuSet *allowed = &placing->units[i]->facts.allowed_cpus;
+                NodeSet *nodes = &placing->units[i]->facts.allowed_nodes;
 
                 if (!id_set_is_empty(allowed))
                         id_set_union(allowed, &placing->host->hotplug.come);
+                if (!id_set_is_empty(nodes))
+                        id_set_union(nodes, &placing->host->hotplug.memory_come);
         }
 }
 

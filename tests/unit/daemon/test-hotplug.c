@@ -16,6 +16,7 @@ static struct {
         size_t n_nodes;
         CpuSet online;
         NodeSet memory;
+        uint64_t node_bytes;
         CpuSet taken;
 } machine;
 
@@ -24,7 +25,7 @@ int __wrap_topology_load(const Sysroot *sysroot, Topology *ret);
 static void fill_node(Node *node, uint32_t id) {
         *node = (Node){ .id = id, .package = 7 };
         if (id_set_has(&machine.memory, id))
-                node->memory_bytes = 1 << 30;
+                node->memory_bytes = machine.node_bytes;
         for (uint32_t cpu = 2 * id; cpu < 2 * id + 2; cpu++)
                 if (id_set_has(&machine.online, cpu))
                         id_set_add(&node->cpus, cpu);
@@ -73,6 +74,7 @@ static void host_init(TestHost *h) {
 
         memset(&machine, 0, sizeof(machine));
         machine.n_nodes = NODES;
+        machine.node_bytes = 1 << 30;
         *h = (TestHost){ .policy = { .name = (char *)"p",
                                      .file = (char *)"p.yaml",
                                      .match.unit = (char *)"tikv.service",
@@ -227,6 +229,40 @@ TEST(allowed_to_a_unit_at_rest) {
                                 registry_remove_process(&h.m.registry, h.instance, 0);
                 }
         }
+}
+
+/* Nor what has got memory. */
+HOST_TEST(memory_allowed_to_a_unit_at_rest) {
+        h->policy.place = (Place){ .nodes = node_set("2") };
+        h->policy.memory = MEMORY_BIND;
+        allow(h, "0-5");
+        fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "0-1");
+        show(h, "0-5", "0-2", "0-1");
+        check(h);
+        assert_int_equal(h->instance->planned.refusal, REFUSAL_NO_MEMORY);
+        registry_remove_process(&h->m.registry, h->instance, 0);
+        show(h, "0-5", "0-2", "0-2");
+        check(h);
+        assert_ids(h->unit.planned.placement.nodes, "2");
+}
+
+/* Its first block changes what has memory, each further one only comes with an event. */
+HOST_TEST(memory_that_comes_in_blocks) {
+        show(h, "0-5", "0-2", "0-1");
+        check(h);
+        show(h, "0-5", "0-2", "0-2");
+        machine.node_bytes = 1 << 27;
+        check(h);
+        assert_int_equal(h->m.host.topology.nodes[2].memory_bytes, 1 << 27);
+        machine.node_bytes = 1 << 29;
+        check(h);
+        assert_int_equal(h->m.host.topology.nodes[2].memory_bytes, 1 << 27);
+        h->m.host.hotplug.told = true; /* as an event does */
+        check(h);
+        assert_int_equal(h->m.host.topology.nodes[2].memory_bytes, 1 << 29);
+        machine.n_loads = 0;
+        check(h); /* once */
+        assert_int_equal(machine.n_loads, 0);
 }
 
 HOST_TEST(node_without_cpus_is_left) {

@@ -58,8 +58,11 @@ typedef struct Present {
 typedef struct Hotplug {
         bool known;
         Present present;
-        CpuSet come;    /* CPUs that came online at the last change */
-        NodeSet logged; /* new nodes, which are not used before the next start; logged once */
+        bool told;   /* an event came since: memory comes to a node in blocks, and the first one is
+                      * all that a change of what is present shows */
+        CpuSet come; /* CPUs that came online at the last change */
+        NodeSet memory_come; /* nodes that got their first memory then */
+        NodeSet logged;      /* new nodes, which are not used before the next start; logged once */
         Uevents uevents;
         sd_event_source
                 *timer; /* collects events: a socket that is switched off causes some hundred */
