@@ -215,9 +215,12 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         const bool can =
                 (!b->host->sysroot.live && method == METHOD_NONE) ||
                 (instance_is_service(i) && (method == METHOD_UNIT || method == METHOD_DIRECTORY));
+        /* By which means it is bound may not be known yet, as while its unit is read for the first
+         * time: that it has no unit of its own is not known either. */
+        const bool chosen = method != METHOD_NONE || !b->host->backend.ops;
         LimitInput in = {
                 .wanted = i->policy->memory_limit != MEMORY_LIMIT_NONE,
-                .wanted_bytes = placed ? i->planned.limit_bytes : 0,
+                .wanted_bytes = placed && chosen ? i->planned.limit_bytes : 0,
                 .refused = can ? NULL : "it has no unit of its own",
                 .before_bytes = noted ? undo_record_limit_before(noted) : UINT64_MAX,
                 .before_known = noted,

@@ -130,6 +130,18 @@ METHOD_TEST(a_unit_is_awaited_until_it_is_read) {
         assert_by_unit(true);
 }
 
+/* Nor is it said meanwhile that it has none whose limit could be set. */
+METHOD_TEST(a_limit_awaits_the_means) {
+        is_reading = true;
+        d->instance->first_seen_usec = world.now;
+        d->policy.memory_limit = d->instance->planned.limit_bytes = UINT64_C(1) << 30;
+        seconds(d, 9);
+        assert_int_equal(d->instance->binding.limit.state, LIMIT_WAITING);
+        d->rooms.host.backend.ops = NULL; /* it would be awaited for ever */
+        seconds(d, 1);
+        assert_int_equal(d->instance->binding.limit.state, LIMIT_NO_UNIT);
+}
+
 /* On a busy host its script is read after it was bound as if that asked for anything. */
 METHOD_TEST(a_start_that_is_known_late_counts_at_once) {
         start_why = "its start script cannot be read: prepared, it might not start";
