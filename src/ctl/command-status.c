@@ -167,7 +167,9 @@ static void put_complaints(Problems *p) {
                                             : text_string(&remedy),
                                     n_left > 0, NULL);
                 }
-        for (LimitState state = 0; state < N_LIMIT_STATES; state++) {
+        /* A daemon lifts them as it stops, and a server that was started again now would get one
+         * that nobody watches. */
+        for (LimitState state = 0; p->q->alive && state < N_LIMIT_STATES; state++) {
                 _cleanup_text_ Text what = { 0 };
                 size_t n_names = 0;
 

@@ -282,6 +282,9 @@ EXAMPLE_TEST(memory_limits) {
         assert_reported(e, 1000, true,
                         "\n  t, t: memory limit: in force; it takes effect for the sizes of the "
                         "server at its next start\n      restart it when that suits\n");
+        text = render(e, NULL, 1000, false); /* it has lifted them, and would not watch them */
+        assert_null(strstr(text, "memory limit"));
+        free(text);
 }
 
 /* A move in progress, and what is at rest, is no problem. */
