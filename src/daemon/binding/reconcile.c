@@ -402,7 +402,8 @@ static Step step_plan(const Binder *b, Instance *i, uint64_t now_usec) {
         if (i->memory_known && room_of(b->placing, i, &rooms, &n_rooms) >= 0) {
                 in.fits = fit_check(rooms, n_rooms,
                                     i->binding.outside_bytes + guard_margin_bytes(b, i));
-                in.has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
+                i->binding.fits = in.fits;
+                in.has_room = room_best(i, rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
         }
         step_input_add_pools(b, i, &in);
         in.file_pull_wanted = binding_may_change(b, i) &&

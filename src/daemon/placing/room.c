@@ -12,7 +12,7 @@ uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t no
         uint64_t bytes = 0;
 
         REGISTRY_FOREACH(other, placing->registry)
-        if (other != self && other->binding.state == INSTANCE_MOVING &&
+        if (other != self && other->binding.state == INSTANCE_MOVING && other->binding.fits &&
             id_set_has(&other->binding.placement.nodes, node))
                 bytes += other->binding.outside_bytes /
                          id_set_count(&other->binding.placement.nodes);
@@ -57,6 +57,12 @@ int room_of(const Placing *placing, const Instance *instance, NodeRoom **ret, si
         return room_on(placing, &instance->binding.placement.nodes, instance, ret, ret_n);
 }
 
+int room_best(const Instance *i, NodeRoom *rooms, size_t n_rooms, uint64_t bytes) {
+        for (size_t n = 0; n < n_rooms && i->memory_known && !i->binding.fits; n++)
+                rooms[n].headroom_bytes += rooms[n].promised_bytes;
+        return fit_best(rooms, n_rooms, bytes);
+}
+
 int room_choose_node(const Placing *placing, const Instance *i, uint32_t *ret) {
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
@@ -65,7 +71,7 @@ int room_choose_node(const Placing *placing, const Instance *i, uint32_t *ret) {
         r = room_of(placing, i, &rooms, &n_rooms);
         if (r < 0)
                 return r;
-        best = fit_best(rooms, n_rooms, MOVER_CHUNK_BYTES);
+        best = room_best(i, rooms, n_rooms, MOVER_CHUNK_BYTES);
         if (best < 0)
                 return -ENOSPC;
         *ret = rooms[best].node;

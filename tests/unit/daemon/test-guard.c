@@ -706,3 +706,28 @@ HOST_TEST(a_pass_between_two_readings_is_no_fall) {
         seconds(h, 1);
         assert_int_equal(n_counted(h), 2);
 }
+
+/* Of two for which there is room for one, that one gets it, and the other what is left over. */
+HOST_TEST(room_that_is_promised) {
+        static const unsigned free_mib[] = { 320, 500 };
+
+        for (size_t k = 0; k < ELEMENTSOF(free_mib); k++) {
+                Instance *its[2];
+                uint32_t node;
+
+                set_memory(2 + (unsigned)k, free_mib[k], 0);
+                for (unsigned n = 0; n < 2; n++) {
+                        const pid_t pid = (pid_t)(10 + 2 * k + n);
+
+                        started(pid, ALL_NODES);
+                        kernel_hold(fmt("%d.service", pid), (uint64_t[NODES]){ 0, 300 });
+                        its[n] = seen(h, pid, k == 0 ? "2" : "3", MEMORY_BIND);
+                }
+                assert_int_equal(reported(h, its[0]).state, INSTANCE_MOVING);
+                assert_int_equal(reported(h, its[1]).state,
+                                 k == 0 ? INSTANCE_PARTLY : INSTANCE_MOVING);
+                set_memory(2 + (unsigned)k, 320, 0);
+                assert_int_equal(room_choose_node(&h->rooms.placing, its[0], &node), 0);
+                assert_int_equal(room_choose_node(&h->rooms.placing, its[1], &node), -ENOSPC);
+        }
+}

@@ -109,11 +109,15 @@ int room_on(const Placing *placing, const NodeSet *nodes, const Instance *self, 
 /* The same for the nodes of the instance. */
 int room_of(const Placing *placing, const Instance *instance, NodeRoom **ret, size_t *ret_n);
 
+/* The index of the room with the most for an instance, as fit_best(). One whose memory does not fit
+ * gets nothing of what was promised to others: else neither of them could be bound strictly. */
+int room_best(const Instance *instance, NodeRoom *rooms, size_t n_rooms, uint64_t bytes);
+
 /* The node of the instance with the most free memory. -ENOSPC: all are full. */
 int room_choose_node(const Placing *placing, const Instance *instance, uint32_t *ret);
 
-/* Bytes that instances other than `self` are still pulling to this node: each one's remainder,
- * spread over its nodes. */
+/* Bytes that instances other than `self` whose memory fits are still pulling to this node: each
+ * one's remainder, spread over its nodes. */
 uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t node);
 
 /* --- the pools of reserved huge pages: a second kind of memory that a strict binding must have ---
