@@ -580,7 +580,7 @@ static bool groups_are_awaited(const Workers *all) {
                 const Child *c = all->children[i];
 
                 if (c->ticket && worker_request_wait(&c->ticket->request) == WORKER_WAIT_GROUPS &&
-                    (!child_is_joining(c) || now >= c->sent_usec + WORKER_OWN_USEC))
+                    (!child_is_joining(c) || now >= c->sent_usec + WORKER_JOIN_USEC))
                         return true;
         }
         for (size_t i = 0; i < all->lost.n_children; i++)

@@ -122,6 +122,10 @@ typedef struct WorkerMove {
  * for itself. */
 #define WORKER_OWN_USEC (UINT64_C(250) * 1000)
 
+/* So long a process may be on its way into its group, for which the loop does not wait: the kernel
+ * takes some 10 ms, and with hundreds of threads on a busy host half a second. */
+#define WORKER_JOIN_USEC (UINT64_C(2000) * 1000)
+
 /* A job that takes this long does not keep those behind it waiting: another child is started. */
 #define WORKER_LATE_USEC (UINT64_C(20) * 1000)
 

@@ -407,7 +407,7 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         }
         i->binding.progress.loop_passes = 0;
         if (r == -EALREADY) { /* the worker's answer makes it due */
-                i->binding.join_deadline_usec = now_usec + WORKER_OWN_USEC;
+                i->binding.join_deadline_usec = now_usec + WORKER_JOIN_USEC;
                 i->binding.due_usec = i->binding.join_deadline_usec;
                 return false;
         }

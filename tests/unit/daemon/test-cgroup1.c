@@ -351,13 +351,13 @@ HOST_TEST(joined_and_bound) {
         assert_int_equal(n_failures(d), 0);
 }
 
-/* The worker's answer is awaited for as long as its own writes are; that it did not come is one
- * failure. */
+/* The worker's answer is awaited for longer than what the loop waits for; that it did not come is
+ * one failure. */
 HOST_TEST(a_join_that_is_not_answered) {
         Instance *i = starts(d, 1);
 
         run_until_asked(d);
-        run(d, WORKER_OWN_USEC - 2 * POLL);
+        run(d, WORKER_JOIN_USEC - 2 * POLL);
         assert_int_equal(n_failures(d), 0);
         run(d, MSEC(50));
         assert_int_equal(d->counters[0].bind_failures[REASON_NO_ANSWER], 1);

@@ -393,6 +393,7 @@ LIMITS_TEST(join_that_hangs) {
         uint64_t reuses = 0;
         int fd, refused, r;
 
+        workers_hurry(o->workers, 15); /* 4 s, beyond WORKER_JOIN_USEC */
         for (unsigned i = 0; i < ELEMENTSOF(members); i++)
                 members[i] = (Member){
                         .process = { .id = { o->children[i], o->handles[i].start_ticks },
@@ -411,7 +412,7 @@ LIMITS_TEST(join_that_hangs) {
         assert_int_equal(worker_join_group(o->workers, &members[0], "x", &cpus), 0);
         assert_int_equal(worker_join_group(o->workers, &members[0], "x", &cpus), 0);
         assert_true(workers_write_group_of(o->workers, &id));
-        turns(o, WORKER_OWN_USEC / 1000 + 10);
+        turns(o, WORKER_JOIN_USEC / 1000 + 10);
         assert_int_equal(worker_join_group(o->workers, &members[1], "x", &cpus), -ETIME);
         while (o->n_hung == 0)
                 office_pass(o);
