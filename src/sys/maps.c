@@ -262,6 +262,9 @@ int memory_policy_parse(const char *text, char *buffer, size_t size) {
                 return -EBADMSG;
         word++;
         n = strcspn(word, " \n");
+        /* Names of two words: "prefer (many):0-1", "weighted interleave:0-7". */
+        if (strncmp(word + n, " (many)", 7) == 0 || strncmp(word + n, " interleave", 11) == 0)
+                n += 1 + strcspn(word + n + 1, " \n");
         if (n == 0 || !isalpha((unsigned char)*word))
                 return -EBADMSG;
         if (n >= size)

@@ -85,8 +85,8 @@ int numa_maps_parse_line(const char *line, NumaMapsCallback callback, void *user
 int numa_maps_read(const ProcHandle *handle, NumaMapsCallback callback, void *userdata);
 
 /* The NUMA policy that a process has set itself, or numactl(8) for it (set_mempolicy(2), numa(7)),
- * out of the first line: "default", "bind:2", "interleave:0-7", … That is of the first mapping, the
- * program itself, which has the policy of the process's first thread. -EBADMSG: no such line;
+ * out of the first line: "default", "bind:2", "prefer (many):0-1", … That is of the first mapping,
+ * the program itself, which has the policy of the process's first thread. -EBADMSG: no such line;
  * -ENOSPC. */
 int memory_policy_parse(const char *text, char *buffer, size_t size);
 

@@ -491,6 +491,9 @@ TEST(policy) {
         assert_parsed("7f0000400000 interleave:0-7 anon=1\n7f bind:2", 0, "interleave:0-7");
         assert_parsed("55d bind:2\n", 0, "bind:2");
         assert_parsed("55d prefer=relative:1", 0, "prefer=relative:1");
+        assert_parsed("55d prefer (many):0-1 anon=1", 0, "prefer (many):0-1");
+        assert_parsed("55d weighted interleave:0-7\n", 0, "weighted interleave:0-7");
+        assert_parsed("55d bind:1 heap anon=1", 0, "bind:1");
         assert_parsed("", -EBADMSG, "untouched");
         assert_parsed("default", -EBADMSG, "untouched"); /* letters of a number, and no space */
         assert_parsed("55d", -EBADMSG, "untouched");
