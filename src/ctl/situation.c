@@ -140,6 +140,8 @@ static PlacementInstance observe_instance(const Situation *s, HostInstance *o,
         input = placement_instance_of(&o->facts, topology,
                                       row->published &&
                                               row->published->memory_limit_bytes == o->limit_bytes);
+        if (bind_method_binds_memory(means.method, o->policy))
+                input.own_nodes = (NodeSet){ 0 };
         input.in_force = placement_bound_nodes(topology, &o->cpus, &o->allowed_cpus);
         /* The daemon's verdict, if there is one: with CPUs of one node only, or on a machine of one
          * node, the nodes of the threads do not show whether an instance is bound. */

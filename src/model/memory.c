@@ -226,6 +226,15 @@ bool access_events_equal(const AccessEvents *a, const AccessEvents *b) {
         return !a->source == !b->source && (!a->source || strcmp(a->source, b->source) == 0);
 }
 
+NodeSet memory_policy_nodes(const char *policy) {
+        const char *list = policy && !strstr(policy, "=relative") ? strrchr(policy, ':') : NULL;
+        NodeSet nodes = { 0 };
+
+        if (list)
+                (void)id_set_parse_list(list + 1, &nodes);
+        return nodes;
+}
+
 uint64_t node_memory_held(const NodeMemory *memory) {
         return memory->anon_bytes + memory->shmem_bytes;
 }

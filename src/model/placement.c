@@ -49,6 +49,10 @@ static const struct {
                                   "its unit or the cgroup above it does not allow the CPUs of the "
                                   "nodes that its policy leaves; widen AllowedCPUs= of the unit or "
                                   "its slice, or place.nodes" },
+        [REFUSAL_OWN_MEMORY] = { "own-memory",
+                                 "its own memory policy takes its memory from other nodes than "
+                                 "those of its place; take numactl, or what else sets it, out of "
+                                 "its start (TiUP: numa_node), or name its nodes in the policy" },
         [REFUSAL_RESERVED] = { "reserved",
                                "only reserved nodes are available to it, and host.reserve.strict "
                                "is true; widen place.nodes or set host.reserve.strict to false" },
@@ -75,6 +79,8 @@ void placement_refusal_append(PlacementRefusal refusal, const PlacementInstance 
                 text_appendf(text, " (%s allows CPUs %s and memory nodes %s)", in->allowed_by,
                              *cpus ? cpus : "of all nodes", *nodes ? nodes : "without a limit");
         }
+        if (refusal == REFUSAL_OWN_MEMORY && !id_set_is_empty(&in->own_nodes))
+                text_appendf(text, " (node %s)", id_set_list(&in->own_nodes));
         text_append(text, sentence + before_remedy);
 }
 

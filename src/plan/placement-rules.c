@@ -211,6 +211,9 @@ static PlacementRefusal check_explicit(const Planner *planner, const PlanItem *i
         if (!id_set_is_empty(&item->in->allowed_nodes) &&
             !id_set_is_subset(&with_memory, &item->in->allowed_nodes))
                 return REFUSAL_CGROUP_NODES;
+        if (item->policy->memory != MEMORY_NONE && !id_set_is_empty(&item->in->own_nodes) &&
+            !id_set_intersects(nodes, &item->in->own_nodes))
+                return REFUSAL_OWN_MEMORY;
         if (id_set_is_subset(&cpus, &planner->taken_cpus) ||
             (list && id_set_intersects(list, &planner->taken_cpus)))
                 return REFUSAL_TAKEN;
@@ -286,7 +289,8 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
                 item->policy->cpus.choice == CPUS_LIST ? &item->policy->cpus.list : NULL;
         const NodeBits wanted = node_bits(planner, &place->nodes),
                        avoid = node_bits(planner, &place->avoid),
-                       allowed = node_bits(planner, &in->allowed_nodes);
+                       allowed = node_bits(planner, &in->allowed_nodes),
+                       own = node_bits(planner, &in->own_nodes);
         PlacementRefusal refusal;
         NodeBits keep;
         CpuSet cpus;
@@ -322,6 +326,8 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
         }
         if (!id_set_is_empty(&in->allowed_nodes) && item_lacks_after(planner, item, &allowed))
                 return REFUSAL_CGROUP_NODES;
+        if (!id_set_is_empty(&in->own_nodes) && item_lacks_after(planner, item, &own))
+                return REFUSAL_OWN_MEMORY;
         if (!id_set_is_empty(&in->allowed_cpus)) {
                 cpus = placement_usable_cpus(planner, item, &item->feasible);
                 keep = nodes_with_cpus(planner, &item->feasible, &cpus);

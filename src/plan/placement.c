@@ -230,6 +230,7 @@ PlacementInstance placement_instance_of(const InstanceFacts *f, const Topology *
                 .allowed_nodes = f->allowed_nodes,
                 .allowed_cpus = f->allowed_cpus,
                 .allowed_by = f->allowed_by,
+                .own_nodes = memory_policy_nodes(f->memory_policy),
                 .device_nodes = f->storage_nodes,
                 .by_node = by_node,
                 .need_bytes = need_bytes,

@@ -15,6 +15,10 @@ bool bind_method_stays_in_group(BindMethod method, const Policy *policy) {
         return policy->backend == POLICY_BACKEND_AFFINITY || method == METHOD_AFFINITY;
 }
 
+bool bind_method_binds_memory(BindMethod method, const Policy *policy) {
+        return policy->memory == MEMORY_BIND && !bind_method_stays_in_group(method, policy);
+}
+
 BindMethodInput bind_method_input_of(const InstanceFacts *f, bool alone, BackendKind host,
                                      const char *weaker) {
         BindMethodInput in = { .host = host,

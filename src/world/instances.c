@@ -68,6 +68,7 @@ void instance_facts_done(InstanceFacts *f) {
         free(f->data_dir);
         free(f->storage);
         free(f->by_node);
+        free(f->memory_policy);
         *f = (InstanceFacts){ 0 };
 }
 
@@ -494,7 +495,6 @@ void host_instances_done(HostInstances *list) {
         for (size_t i = 0; i < list->n_instances; i++) {
                 instance_facts_done(&list->instances[i].facts);
                 device_list_done(&list->instances[i].disks);
-                free(list->instances[i].memory_policy);
         }
         free(list->instances);
         pid_list_done(&list->silent);

@@ -149,6 +149,10 @@ typedef struct NodeMemory {
         uint64_t mapped_bytes; /* of both, what is mapped; unknown on cgroup v1 */
 } NodeMemory;
 
+/* The nodes of a memory policy as /proc/PID/numa_maps has it, "bind:0-1" (see memory_policy_parse()
+ * of sys/maps.h). Empty: NULL, one without nodes, or with nodes that depend on the cpuset. */
+NodeSet memory_policy_nodes(const char *policy);
+
 /* Used memory without the page cache, which the kernel can reclaim. */
 uint64_t node_memory_held(const NodeMemory *memory);
 

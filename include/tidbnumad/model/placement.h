@@ -34,8 +34,10 @@ typedef struct PlacementInstance {
         CpuSet allowed_cpus;
         const char *allowed_by; /* what allows no more: a cgroup such as "/db.slice", or its
                                  * unit by its own settings; NULL or "": not known */
-        NodeSet device_nodes;   /* near: storage: the nodes of the disks under its data directory;
-                                 * empty: not known */
+        NodeSet own_nodes; /* of its own memory policy, which stays in force: from nowhere else is
+                            * its new memory; empty: it has none, or its cpuset overrules it */
+        NodeSet device_nodes; /* near: storage: the nodes of the disks under its data directory;
+                               * empty: not known */
         const NodeMemory *by_node; /* what it holds, by index of the topology's nodes; NULL: not
                                     * known */
         uint64_t need_bytes;       /* resident now, or the limit of its cgroup; 0: not known */
@@ -64,6 +66,7 @@ typedef enum PlacementRefusal {
         REFUSAL_TAKEN,          /* all CPUs of its nodes are a cpuset partition's */
         REFUSAL_CGROUP_NODES,   /* its parent cgroup does not allow such nodes */
         REFUSAL_CGROUP_CPUS,    /* nor CPUs of them */
+        REFUSAL_OWN_MEMORY,     /* its own memory policy leaves all of its memory elsewhere */
         REFUSAL_RESERVED,       /* only reserved nodes are left, and `strict` is set */
         N_REFUSALS,
 } PlacementRefusal;
@@ -71,7 +74,8 @@ typedef enum PlacementRefusal {
 const char *placement_refusal_to_string(PlacementRefusal refusal); /* the sentence */
 const char *placement_refusal_to_id(PlacementRefusal refusal);     /* "too-few-nodes" */
 
-/* Appends the sentence, and for a refusal by a cgroup what the limit is. */
+/* Appends the sentence, and for a refusal by a cgroup or its own memory policy what the limit is.
+ */
 void placement_refusal_append(PlacementRefusal refusal, const PlacementInstance *in, Text *text);
 
 /* What is weighed, best first: one differing number decides, those behind it do not count. All are

@@ -163,6 +163,9 @@ bind_method_to_string(BindMethod method); /* "unit", "scope", "cgroup1", "affini
 /* Can it have no more than its own group has, which nobody widens then? */
 bool bind_method_stays_in_group(BindMethod method, const Policy *policy);
 
+/* Does the kernel fit its own memory policy to its place, by the memory nodes of a cpuset? */
+bool bind_method_binds_memory(BindMethod method, const Policy *policy);
+
 typedef struct BindMeans {
         BindMethod method;
         const char *why; /* a constant sentence why it is affinity, where the host has, or seems to

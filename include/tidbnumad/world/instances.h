@@ -154,15 +154,13 @@ int members_read_huge_maps(const Members *members, const NodeSet *nodes, HugeMap
  * own list, of the same facts and by the same functions. */
 typedef struct HostInstance {
         INSTANCE_FACTS;
-        DeviceList disks;    /* under its data directory */
-        CpuSet cpus;         /* that it is bound to, see members_read_cpus(); empty: not known */
-        CpuSet unit_cpus;    /* the cpuset of its unit; empty: none */
-        CpuSet thread_cpus;  /* that its threads may use, all together; empty: not known */
-        NodeSet mems;        /* that its group allows it; empty: not known */
-        bool shared;         /* unrelated processes are in its unit */
-        uint32_t cpu_quota;  /* CPUQuota= of its unit, in percent of one CPU; 0: none, not known */
-        char *memory_policy; /* the first that one of its processes has set; NULL: none is seen;
-                              * owned */
+        DeviceList disks;   /* under its data directory */
+        CpuSet cpus;        /* that it is bound to, see members_read_cpus(); empty: not known */
+        CpuSet unit_cpus;   /* the cpuset of its unit; empty: none */
+        CpuSet thread_cpus; /* that its threads may use, all together; empty: not known */
+        NodeSet mems;       /* that its group allows it; empty: not known */
+        bool shared;        /* unrelated processes are in its unit */
+        uint32_t cpu_quota; /* CPUQuota= of its unit, in percent of one CPU; 0: none, not known */
 
         /* Of one that is imagined, and so has no members. What it needs is its limit. */
         NodeSet in_force; /* the nodes to which it counts as bound */

@@ -49,6 +49,19 @@ static NodeSet adopt(const Placing *placing, const CpuSet *cpus, const CpuSet *a
 
 /* --- instances and units --- */
 
+/* Does its cpuset overrule its own memory policy? Of a unit whose start is known, that decides: see
+ * start_limits_conflict(). A process outside of a service may get no cpuset. */
+static bool binds_memory(const Placing *placing, const Instance *i) {
+        const PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
+        const BindMethod method = i->binding.means.method;
+
+        if (unit && !unit->start.unknown && unit->start.memory_source != START_NOTHING)
+                return true;
+        return bind_method_binds_memory(method, i->policy) &&
+               instance_backend(i, &placing->host->backend) != BACKEND_AFFINITY &&
+               (method != METHOD_NONE || instance_is_service(i));
+}
+
 /* Explicit nodes are not chosen among those that the admin has set on the unit, but reduced to
  * them. */
 static bool is_explicit(const Instance *i) {
@@ -77,6 +90,8 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
         *ret = placement_instance_of(
                 &i->facts, &placing->host->topology,
                 undo_record_is_ours(limit, UNIT_LIMIT, UNIT_BYTES(&i->limit_bytes)));
+        if (binds_memory(placing, i))
+                ret->own_nodes = (NodeSet){ 0 };
         if (!is_explicit(i)) {
                 undo_add_admin_limits(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
                 if (!id_set_equal(&ret->allowed_cpus, &i->allowed_cpus) ||
@@ -103,14 +118,16 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
 }
 
 /* Two more reads of describe.c are made within it. */
-#define STORAGE_USEC (UINT64_C(3) * 1000 * 1000)
+#define FACTS_USEC (UINT64_C(3) * 1000 * 1000)
 
-/* Is its place still to follow from a disk that is being looked for? For seconds at most: on a busy
- * host a process may not answer at once, and would be bound, and its memory moved, twice. */
-static bool place_awaits_storage(const Placing *placing, const Instance *i) {
-        return i->policy->place.near == NEAR_STORAGE && !i->storage_known && !i->planned.known &&
-               !is_explicit(i) && placing->registry->describe_timer &&
-               clock_monotonic_usec() < i->first_seen_usec + STORAGE_USEC;
+/* Is its place still to follow from a disk that is being looked for, or from its memory policy? For
+ * seconds at most: on a busy host a process may not answer at once, and would be bound, and its
+ * memory moved, twice. */
+static bool place_awaits_facts(const Placing *placing, const Instance *i) {
+        return ((i->policy->place.near == NEAR_STORAGE && !i->storage_known) ||
+                i->memory_policy_awaited) &&
+               !i->planned.known && !is_explicit(i) && placing->registry->describe_timer &&
+               clock_monotonic_usec() < i->first_seen_usec + FACTS_USEC;
 }
 
 static bool place_input_fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance *ret) {
@@ -221,11 +238,11 @@ static void plan_carry_out(Placing *placing, const PlacementInput *in, const Pla
         for (size_t n = 0; headrooms && n < h->topology.n_nodes; n++)
                 headrooms[n] = fit_headroom_bytes(h->topology.nodes[n].memory_bytes,
                                                   h->high_watermark_bytes[n]);
-        /* An instance that awaits its storage is in no plan, and has its part of a node again in a
+        /* An instance that awaits its facts is in no plan, and has its part of a node again in a
          * moment, as after a restart: nobody's limit rises meanwhile, for a server that starts then
          * would size itself by it. */
         REGISTRY_FOREACH(i, placing->registry)
-        may_rise = may_rise && !place_awaits_storage(placing, i);
+        may_rise = may_rise && !place_awaits_facts(placing, i);
         for (size_t k = 0; k < in->n_instances; k++) {
                 const PlaceEntry *e = &entries[k];
                 Assignment *p = e->instance ? &e->instance->planned : &e->unit->planned;
@@ -294,9 +311,9 @@ int place_refresh(Placing *placing) {
         entries = calloc(n_max + 1, sizeof(*entries));
         if (!instances || !entries)
                 return -ENOMEM;
-        /* Everything that is planned, but for instances that await their storage. */
+        /* Everything that is planned, but for instances that await their facts. */
         REGISTRY_FOREACH(instance, placing->registry) {
-                if (place_awaits_storage(placing, instance))
+                if (place_awaits_facts(placing, instance))
                         continue;
                 place_input_fill(placing, instance, &instances[n]);
                 entries[n++].instance = instance;
@@ -330,7 +347,7 @@ int place_ensure(Placing *placing, Instance *i) {
 
         if (i->planned.known && !i->planned.again && placing->host->ready)
                 return 0; /* others come and go without moving it */
-        if (place_awaits_storage(placing, i))
+        if (place_awaits_facts(placing, i))
                 return -EAGAIN;
         if (!i->planned.known)
                 host_queue(placing->host, HOST_WORK_PLAN); /* the last plan may have left it out */

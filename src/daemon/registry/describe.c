@@ -1,5 +1,5 @@
-/* When the ports, the data directory and the disks of an instance are read, and what follows from a
- * change. Workers read them. */
+/* When the ports, the data directory, the disks and the memory policy of an instance are read, and
+ * what follows from a change. Workers read them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +54,31 @@ int describe_storage(const Registry *registry, Instance *i) {
         return 0;
 }
 
+int describe_memory_policy(const Registry *registry, Instance *i) {
+        const char *before = i->memory_policy ? i->memory_policy : "default";
+        char policy[256];
+        int r;
+
+        /* Where a policy names nodes and leaves memory alone, nothing depends on it. */
+        if (i->policy->built_in || i->n_members == 0 ||
+            (i->policy->memory == MEMORY_NONE &&
+             placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports)))
+                return 0;
+        r = worker_read_memory_policy(registry->host->workers, i->members[0].handle, i->uid, policy,
+                                      sizeof(policy));
+        i->memory_policy_awaited = answer_is_pending(r);
+        if (r < 0 || strcmp(policy, before) == 0)
+                return i->memory_policy_awaited ? r : 0;
+        free(i->memory_policy);
+        i->memory_policy = strcmp(policy, "default") == 0 ? NULL : strdup(policy);
+        host_queue(registry->host, HOST_WORK_PLAN);
+        return 0;
+}
+
 /* -EAGAIN, -EBUSY: to be read again soon. */
 static int describe(Registry *registry, Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        const int policy = describe_memory_policy(registry, i);
         const int storage = describe_storage(registry, i);
         const Members members = facts_members(&i->facts, &registry->host->sysroot);
         bool placed_by_port = false;
@@ -69,7 +91,7 @@ static int describe(Registry *registry, Instance *i) {
         if (r < 0 || ports.n_ports == 0 ||
             (i->n_ports == ports.n_ports &&
              memcmp(i->ports, ports.ports, ports.n_ports * sizeof(uint16_t)) == 0))
-                return storage;
+                return policy < 0 ? policy : storage;
         free(i->ports);
         i->ports = TAKE_PTR(ports.ports);
         i->n_ports = ports.n_ports;
@@ -81,7 +103,7 @@ static int describe(Registry *registry, Instance *i) {
         }
         host_queue(registry->host, HOST_WORK_PUBLISH);
         (void)registry_rename(registry, i); /* without memory it keeps its name */
-        return storage;
+        return policy < 0 ? policy : storage;
 }
 
 static void describe_arm(Registry *registry) {
@@ -121,10 +143,12 @@ static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         return 0;
 }
 
-static void on_describe_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+static void on_describe_answer(const ProcessId *process, WorkerJob job, void *userdata) {
         Registry *registry = userdata;
         Instance *i = registry_find_pid(registry, process->pid, NULL);
 
+        if (i && job == WORKER_MEMORY_POLICY && i->memory_policy_awaited)
+                (void)describe_memory_policy(registry, i);
         if (!i || !i->describe_waits)
                 return;
         i->describe_due_usec = clock_monotonic_usec();
@@ -168,7 +192,8 @@ int describe_all(Registry *registry) {
 }
 
 int describe_start(Registry *registry) {
-        static const WorkerJob asked[] = { WORKER_PORTS, WORKER_DATA_DIR, WORKER_STORAGE };
+        static const WorkerJob asked[] = { WORKER_PORTS, WORKER_DATA_DIR, WORKER_STORAGE,
+                                           WORKER_MEMORY_POLICY };
         int r = event_source_add_off(registry->host->event, &registry->describe_timer, 0,
                                      on_describe, registry);
 

@@ -126,6 +126,8 @@ static int add_process(Registry *registry, const Policy *policy, Process *proces
         describe_again(registry, instance, now);
         if (instance->policy->place.near == NEAR_STORAGE && !instance->data_dir)
                 (void)describe_storage(registry, instance);
+        if (fresh)
+                (void)describe_memory_policy(registry, instance);
         journal_log(&registry->host->journal, LOG_DEBUG, NULL,
                     "process %d (%s) belongs to %s of policy '%s'", pid,
                     instance->members[index].process.exe, instance->name, instance->policy->name);

@@ -70,30 +70,6 @@ static const UndoRecord *admin_settings(const Undoing *undo, const Instance *i) 
         return record;
 }
 
-/* Logs the memory policy of a process, the only property that cannot be restored. */
-static void log_memory_policy(const Undoing *undo, const Instance *i, size_t k) {
-        char policy[256];
-
-        if (worker_read_memory_policy(undo->host->workers, i->members[k].handle, i->uid, policy,
-                                      sizeof(policy)) < 0 ||
-            strcmp(policy, "default") == 0)
-                return;
-        journal_log(&undo->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
-                    "%s: process %d has its own memory policy, %s (numactl?). The kernel changes "
-                    "this policy when memory is bound, and a release cannot restore it: restart "
-                    "the process after a release",
-                    i->name, i->members[k].process.id.pid, policy);
-}
-
-static void on_memory_policy(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
-        const Undoing *undo = userdata;
-        size_t k;
-        const Instance *i = registry_find_pid(undo->registry, process->pid, &k);
-
-        if (i)
-                log_memory_policy(undo, i, k);
-}
-
 /* Finds or creates the record. The record of a scope without processes is reused, because the
  * former control groups of its processes are not recorded elsewhere. */
 static int record_get(Undoing *undo, Instance *i) {
@@ -124,9 +100,13 @@ int undo_note(Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
         else
                 r = ops->note_scope ? ops->note_scope(backend, &target, i->undo.record, call)
                                     : -EOPNOTSUPP;
-        if (r > 0 && step->kind == STEP_NARROW && !i->binding.we_narrowed)
-                for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
-                        log_memory_policy(undo, i, k);
+        /* The only property that cannot be restored. */
+        if (r > 0 && step->kind == STEP_NARROW && !i->binding.we_narrowed && i->memory_policy)
+                journal_log(&undo->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
+                            "%s: it has its own memory policy, %s (numactl?). The kernel changes "
+                            "this policy when memory is bound, and a release cannot restore it: "
+                            "restart the instance after a release",
+                            i->name, i->memory_policy);
         return r;
 }
 
@@ -598,7 +578,6 @@ static int undo_open_folder(Undoing *undo) {
 int undo_start(Undoing *undo) {
         int r = may_be_needed(undo->host) ? undo_open_folder(undo) : 0;
 
-        workers_on_answer(undo->host->workers, WORKER_MEMORY_POLICY, on_memory_policy, undo);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)

@@ -114,14 +114,14 @@ HOST_TEST(each_its_own_and_nobody_moves) {
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
 }
 
-static void write_cpu_ticks(const FakeTree *tree, unsigned ticks) {
+static void write_cpu_ticks(const FakeTree *tree, int pid, unsigned ticks) {
         char text[256];
 
         (void)snprintf(text, sizeof(text),
-                       "10 (a) S 1 1 1 0 -1 4194304 100 0 0 0 %u 0 0 0 20 0 1 0 1000 4096 0 0 0 0 "
+                       "%d (a) S 1 1 1 0 -1 4194304 100 0 0 0 %u 0 0 0 20 0 1 0 1000 4096 0 0 0 0 "
                        "0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-                       ticks);
-        fake_write(tree, "proc/10/stat", text);
+                       pid, ticks);
+        fake_write(tree, fmt("proc/%d/stat", pid), text);
 }
 
 /* A start of any instance makes a plan of all: what each has used of the CPUs is not read for each
@@ -136,12 +136,12 @@ HOST_TEST(cpu_time_is_read_once_in_a_while) {
 
         fake_write(tree, "proc/uptime", "1010.0 1.0\n");
         fake_mkdir(tree, "proc/10");
-        write_cpu_ticks(tree, 3 * seconds * hz - 1000);
+        write_cpu_ticks(tree, 10, 3 * seconds * hz - 1000);
         assert_int_equal(proc_open(&tree->sysroot, 10, &handle), 0);
         i = host_add_process(h, "a", 0, &handle);
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 3);
-        write_cpu_ticks(tree, 5 * seconds * hz - 1000);
+        write_cpu_ticks(tree, 10, 5 * seconds * hz - 1000);
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 3);
         now_usec += 9 * SEC;
@@ -150,7 +150,7 @@ HOST_TEST(cpu_time_is_read_once_in_a_while) {
         now_usec += SEC;
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 5);
-        write_cpu_ticks(tree, 7 * seconds * hz - 1000);
+        write_cpu_ticks(tree, 10, 7 * seconds * hz - 1000);
         assert_int_equal(instance_add_process(i, &another, &none), 0); /* counts at once */
         place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 7);
@@ -350,6 +350,58 @@ HOST_TEST(a_disk_that_is_being_looked_for) {
         now_usec = 3 * SEC;
         assert_int_equal(place_ensure(&h->rooms.placing, never), 0);
         assert_true(never->planned.warnings & WARN_DEVICE_UNKNOWN);
+}
+
+/* Of one process with this memory policy. */
+static Instance *host_add_numactl(TestHost *h, const char *name, bool in_service,
+                                  const char *policy) {
+        const int pid = 10 + (int)h->rooms.registry.n_instances;
+        ProcHandle handle = PROC_HANDLE_NONE;
+        Instance *i;
+
+        write_cpu_ticks(&h->tree, pid, 0);
+        fake_write(&h->tree, fmt("proc/%d/numa_maps", pid), fmt("5500 %s file=/x\n", policy));
+        assert_int_equal(proc_open(&h->tree.sysroot, pid, &handle), 0);
+        i = host_add_process(h, name, 0, &handle);
+        if (!in_service)
+                (void)strcpy(i->unit, "user.slice");
+        assert_int_equal(describe_memory_policy(&h->rooms.registry, i), 0);
+        return i;
+}
+
+/* Beside the others it would be on node 0, and all of its new memory on node 3. */
+HOST_TEST(its_own_memory_policy_counts) {
+        Instance *a;
+
+        h->rooms.host.ready = true;
+        h->policies[0].memory = MEMORY_PREFERRED;
+        a = host_add_numactl(h, "a", true, "bind:3");
+        assert_place(h, a, "3");
+        h->policies[0].place.nodes = node_set("1");
+        assert_int_equal(place_ensure(&h->rooms.placing, host_add(h, "b", 0)), 0);
+        host_queue(&h->rooms.host, HOST_WORK_PLAN);
+        assert_place(h, a, "");
+        assert_int_equal(a->planned.refusal, REFUSAL_OWN_MEMORY);
+        assert_non_null(strstr(a->planned.refused, "(node 3)"));
+        /* It is read again: the program has changed it. */
+        fake_write(&h->tree, "proc/10/numa_maps", "5500 default file=/x\n");
+        assert_int_equal(describe_memory_policy(&h->rooms.registry, a), 0);
+        assert_place(h, a, "1");
+}
+
+HOST_TEST(a_cpuset_overrules_its_own_memory_policy) {
+        Instance *service, *other;
+
+        h->rooms.host.ready = true;
+        h->rooms.host.backend.ops = &backend_systemd_ops;
+        h->policies[0].memory = MEMORY_BIND;
+        service = host_add_numactl(h, "service", true, "bind:3");
+        assert_place(h, service, "0");
+        other = host_add_numactl(h, "other", false, "bind:3"); /* by affinity, or a scope */
+        assert_place(h, other, "3");
+        h->policies[0].backend = POLICY_BACKEND_AFFINITY;
+        host_queue(&h->rooms.host, HOST_WORK_PLAN);
+        assert_place(h, service, "3");
 }
 
 /* What its unit sets itself is read before it is bound for the first time. */

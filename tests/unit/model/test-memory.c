@@ -40,6 +40,17 @@ static bool lacks(const Pools *p, const HugeNeed *need, const char *on) {
         return huge_pools_lack(&p->pools, &topology, need, &set, NULL);
 }
 
+TEST(nodes_of_a_memory_policy) {
+        assert_ids(memory_policy_nodes("bind:0"), "0");
+        assert_ids(memory_policy_nodes("prefer (many):0-1"), "0-1");
+        assert_ids(memory_policy_nodes("weighted interleave:0,2"), "0,2");
+        assert_ids(memory_policy_nodes("bind=static:3"), "3");
+        assert_ids(memory_policy_nodes("bind=relative:3"), ""); /* the fourth that it may use */
+        assert_ids(memory_policy_nodes("local"), "");
+        assert_ids(memory_policy_nodes("default"), "");
+        assert_ids(memory_policy_nodes(NULL), "");
+}
+
 TEST(what_is_touched_is_not_needed_again) {
         HugeNeed need = need_of(26, 2, 2);
         Pools p;

@@ -375,6 +375,34 @@ ONE_TEST(reserved, true) {
         assert_placed(one, BASIS_CHOSEN, "0-1", "0-7", 0);
 }
 
+/* What numactl or the program has set stays in force, so its CPUs belong where its memory comes
+ * from. */
+ONE_TEST(own_memory_policy, true) {
+        one->in->own_nodes = node_set("2");
+        assert_placed(one, BASIS_CHOSEN, "2", "8-11", 0);
+        one->policy->place.avoid = node_set("2");
+        assert_refused(one, REFUSAL_OWN_MEMORY);
+        one->policy->place.avoid = (NodeSet){ 0 };
+        one->in->own_nodes = node_set("0-3"); /* an interleave over all */
+        assert_placed(one, BASIS_CHOSEN, "0", "0-3", 0);
+        one->policy->place.count_is_set = false;
+        one->policy->place.nodes = node_set("0-1");
+        one->in->own_nodes = node_set("1-2");
+        assert_placed(one, BASIS_EXPLICIT, "0-1", "0-7", 0);
+        one->in->own_nodes = node_set("2");
+        assert_refused(one, REFUSAL_OWN_MEMORY);
+        one->policy->memory = MEMORY_NONE; /* the operator decides all of it */
+        assert_placed(one, BASIS_EXPLICIT, "0-1", "0-7", 0);
+}
+
+TEST(a_refusal_by_its_own_memory_policy_names_it) {
+        const PlacementInstance in = { .own_nodes = node_set("2") };
+        _cleanup_text_ Text text = { 0 };
+
+        placement_refusal_append(REFUSAL_OWN_MEMORY, &in, &text);
+        assert_non_null(strstr(text.data, "those of its place (node 2); take numactl"));
+}
+
 TEST(a_refusal_by_a_cgroup_names_it) {
         const PlacementInstance limit = { .allowed_by = "/db.slice",
                                           .allowed_cpus = cpu_set("0-7"),

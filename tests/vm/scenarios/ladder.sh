@@ -100,4 +100,32 @@ ok 'released, all five are as they were'
 is "$(reading "${neighbours[@]}")" "$beside_before" 'and so are their neighbours'
 wait_until 30 'no record is left' no_records
 ok 'and no record is left'
+
+step 'numactl in a start that the daemon sees'
+systemctl stop agent
+workload_unit tidb 4002 tidb-server 6 --anon 32M --threads 6
+own_policy() {
+        policy ladder <<EOT
+version: 1
+policies:
+  - {name: own, match: {exe: tidb-server, user: tidb}, place: $1}
+sampling: {interval: 2s}
+EOT
+        tidbnumactl reload
+}
+own_policy '{count: 1}'
+agent_up /tidb-deploy/tidb-4002/scripts/run_tidb.sh
+wait_until 120 'it listens' listens 4002
+own=$(pid_of_port 4002)
+wait_until 90 'it is bound to the node of its numactl' bound "$own" 6 0-7 6
+ok 'by affinity to the node of its numactl, from which its new memory comes'
+before=$(reading "$own")
+own_policy '{nodes: 1}'
+own_is_told() {
+        scrape /status | jq -e '.instances[] | select(.ports | index(4002)) | .refusal == "own-memory" and .nodes == "" and .state == "watched"'
+}
+wait_until 60 'a policy that names another node is refused for it' own_is_told
+wait_until 60 'it has the CPUs of its start' reading_is "$before" "$own"
+ok 'by a policy that names another node it is not bound away from its memory'
+drop_policy ladder
 plan

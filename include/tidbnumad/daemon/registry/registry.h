@@ -316,7 +316,8 @@ typedef enum Work {
  * that it has used, and binding `cpus_applied` of its members. */
 typedef struct Instance {
         INSTANCE_FACTS;
-        bool storage_known;   /* the disks were read; there may be none */
+        bool storage_known;         /* the disks were read; there may be none */
+        bool memory_policy_awaited; /* from a worker */
         unsigned n_described; /* number of reads of ports and data directory since a process joined
                                */
         uint64_t describe_due_usec;
@@ -595,6 +596,9 @@ void describe_again(Registry *registry, Instance *instance, uint64_t now_usec);
 /* Reads the data directory and its disks at once, for an instance whose place depends on them.
  * -EAGAIN, -EBUSY: not now. */
 int describe_storage(const Registry *registry, Instance *instance);
+
+/* Reads its memory policy, on which its place depends as well. Likewise. */
+int describe_memory_policy(const Registry *registry, Instance *instance);
 
 /* Reads all instances at once, before they are placed for the first time. 0 or -ENOMEM. */
 int describe_all(Registry *registry);
