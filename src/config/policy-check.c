@@ -112,6 +112,15 @@ static bool words_cover(const WordList *wide, const WordList *narrow) {
         return true;
 }
 
+/* "nvme0n1": a disk of the controller, whose own interrupts have the name "nvme0q1". */
+static bool names_namespace(const char *glob) {
+        const size_t prefix = strlen("nvme");
+        const size_t number =
+                strncmp(glob, "nvme", prefix) == 0 ? strspn(glob + prefix, "0123456789*?[]!^-") : 0;
+
+        return number > 0 && glob[prefix + number] == 'n';
+}
+
 void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagnostics *warnings) {
         for (size_t i = 0; i < set->n_irqs; i++) {
                 const IrqPolicy *irq = &set->irqs[i], *cover = NULL;
@@ -130,6 +139,14 @@ void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagno
                                 "this entry of `irq` has no effect: that in %s:%u is before it and "
                                 "matches the same devices; put the narrower one first",
                                 cover->file, cover->at.line);
+                for (size_t k = 0; k < irq->nvme.n_words; k++)
+                        if (names_namespace(irq->nvme.words[k]))
+                                diagnostics_add_at(
+                                        warnings, file, irq->at,
+                                        "`irq[].match.nvme` has the name of a disk, %s, which no "
+                                        "controller has; name its controller, such as nvme0 (ls "
+                                        "/sys/class/nvme)",
+                                        irq->nvme.words[k]);
                 if (irq->steer == STEER_RESERVED && set->host.reserve.kind == RESERVE_NONE &&
                     set->host.reserve.cpus == 0)
                         diagnostics_add_at(
@@ -421,9 +438,11 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
 void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
                           const PolicyMerge *merge, const Topology *topology,
                           Diagnostics *warnings) {
-        const PolicyPlace *devices = place_of(places, "host.reserve.devices"),
+        const PolicyPlace *nodes = place_of(places, "host.reserve.nodes"),
+                          *devices = place_of(places, "host.reserve.devices"),
                           *cpus = place_of(places, "host.reserve.cpus");
         uint32_t most = 0; /* cores of the node that has most of them */
+        NodeSet left = topology ? topology_homes(topology) : (NodeSet){ 0 };
         bool near = false; /* a policy, to these devices */
 
         for (size_t i = 0; topology && i < topology->n_nodes; i++) {
@@ -445,6 +464,13 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
                                    " cores, expected fewer than that: one core of the node remains "
                                    "for instances",
                                    reserve->cpus, most);
+        id_set_subtract(&left, &reserve->nodes);
+        if (nodes->file && reserve->kind == RESERVE_LIST && reserve->strict && topology &&
+            id_set_is_empty(&left))
+                diagnostics_add_at(warnings, nodes->file, nodes->at,
+                                   "`host.reserve.nodes` reserves every node that instances can "
+                                   "have, and `host.reserve.strict` is true: only those are placed "
+                                   "whose policy names their nodes; leave out a node");
         for (size_t i = 0; i < merge->n_drafts; i++)
                 near |= merge->drafts[i].policy.place.near == NEAR_NIC;
         if (devices->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC &&

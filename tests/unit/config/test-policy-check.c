@@ -424,6 +424,18 @@ TEST(irqs_shadowed) {
                       "it and matches the same devices; put the narrower one first");
 }
 
+TEST(irqs_of_a_disk) {
+        assert_warned(V "irq:\n"
+                        "- match: {nvme: [nvme0, \"nvme1*\"]}\n"
+                        "- match: {nvme: nvme2n1}\n",
+                      "a.yaml:4:3: `irq[].match.nvme` has the name of a disk, nvme2n1, which no "
+                      "controller has; name its controller, such as nvme0 (ls /sys/class/nvme)");
+        assert_warned(V "irq: [{match: {nvme: \"nvme[0-3]n*\"}}]\n",
+                      "a.yaml:2:7: `irq[].match.nvme` has the name of a disk, nvme[0-3]n*, which "
+                      "no controller has; name its controller, such as nvme0 (ls "
+                      "/sys/class/nvme)");
+}
+
 TEST(steer_reserved) {
         _cleanup_load_ Load load = load_two(V "irq: [{match: {net: eth0}, steer: reserved}]\n",
                                             V "host: {reserve: {nodes: 0}}\n");
@@ -446,6 +458,15 @@ TEST(reserved_cpus_without_effect) {
 }
 
 /* Machine of these tests: see load-support.h. */
+TEST(all_nodes_reserved) {
+        assert_warned(V "host: {reserve: {nodes: 0-7, strict: true}}\n",
+                      "a.yaml:2:25: `host.reserve.nodes` reserves every node that instances can "
+                      "have, and `host.reserve.strict` is true: only those are placed whose policy "
+                      "names their nodes; leave out a node");
+        assert_warned(V "host: {reserve: {nodes: 0-7}}\n", NULL);
+        assert_warned(V "host: {reserve: {nodes: 0-6, strict: true}}\n", NULL);
+}
+
 TEST(more_reserved_cpus_than_a_node_has) {
         assert_warned(V "host: {reserve: {cpus: 4}}\n",
                       "a.yaml:2:24: `host.reserve.cpus` is 4, and no node of this machine has more "
