@@ -441,7 +441,9 @@ void place_look_for_room(Placing *placing) {
                 const CpuSet cpus = i->allowed_cpus;
                 const NodeSet nodes = i->allowed_nodes;
 
-                if (i->planned.refusal == REFUSAL_NONE || !i->planned.allowed_known)
+                if ((i->planned.refusal == REFUSAL_NONE &&
+                     i->binding.step.code != REASON_SLICE_TOO_TIGHT) ||
+                    !i->planned.allowed_known)
                         continue;
                 i->planned.allowed_known = false;
                 read_allowed(placing, i);

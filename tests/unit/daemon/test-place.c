@@ -424,6 +424,41 @@ HOST_TEST(own_limits_that_become_known) {
         assert_place(h, a, "3");
 }
 
+/* The slice of all instances; a CPU each node. */
+static void parent_allows(const TestHost *h, const char *nodes) {
+        fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", nodes);
+        fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", nodes);
+}
+
+/* Its place does not come into force any more: it gets another one; one that its policy names is
+ * given up, so that its memory is not kept from where it runs. Nobody else moves. */
+HOST_TEST(a_slice_that_becomes_tighter) {
+        Instance *a, *b, *c;
+
+        h->policies[1].place = (Place){ .nodes = node_set("2") };
+        parent_allows(h, "0-3");
+        a = host_add(h, "a", 0);
+        assert_place(h, a, "0");
+        b = host_add(h, "b", 1);
+        assert_place(h, b, "2");
+        c = host_add(h, "c", 0);
+        assert_place(h, c, "3");
+        parent_allows(h, "1,3");
+        place_look_for_room(&h->rooms.placing);
+        assert_place(h, a, "0"); /* it is not known yet */
+        a->binding.step.code = b->binding.step.code = REASON_SLICE_TOO_TIGHT;
+        place_look_for_room(&h->rooms.placing);
+        assert_place(h, a, "1");
+        assert_place(h, b, "");
+        assert_int_equal(b->planned.refusal, REFUSAL_CGROUP_NODES);
+        assert_place(h, c, "3");
+        a->binding.step.code = b->binding.step.code = REASON_NONE; /* each is where it may be */
+        parent_allows(h, "0-3");
+        place_look_for_room(&h->rooms.placing);
+        assert_place(h, a, "1");
+        assert_place(h, b, "2");
+}
+
 HOST_TEST(cards_keep_their_node) {
         Device card = {
                 .kind = DEVICE_NET, .name = (char *)"eth0", .node = 0, .default_route = true

@@ -53,6 +53,15 @@ is "$(daemon_said "$cursor" | grep -c 'tidb-4000 is not bound' || true)" 0 'it w
 
 wait_until 120 'it is bound below its slice' is_at tikv-20160 'cpus=2 mems=2'
 wait_until 60 'and the daemon knows' state_is tikv-20160 bound
+# Another daemon of the host, or its admin, takes the CPUs of its node from the slice: its memory is not to be kept there.
+systemctl set-property --runtime small.slice AllowedCPUs=0-1
+wait_until 240 'where its slice leaves it no CPU of its node, it is given back' is_at tikv-20160 'cpus=0-1 mems=0-3'
+ok 'where its slice leaves it no CPU of its node, it is given back'
+wait_until 60 'and the daemon says why' state_is tikv-20160 watched small.slice
+systemctl set-property --runtime small.slice AllowedCPUs=0-7
+wait_until 240 'with them it is bound again' is_at tikv-20160 'cpus=2 mems=2'
+ok 'with them it is bound again'
+wait_until 60 'and the daemon knows' state_is tikv-20160 bound
 admin_policy preferred
 systemctl reload tidbnumad
 wait_until 120 'its memory nodes open as far as its slice lets them' is_at tikv-20160 'cpus=2 mems=0-3'

@@ -77,8 +77,9 @@ void place_note_backend(const Placing *placing, Instance *instance);
 /* Notes that CPUs were added or removed: what parent cgroups allow is read again. */
 void place_note_topology(Placing *placing);
 
-/* Reads again what parent cgroups allow to the instances that have no place: one of these cgroups
- * may have been widened, which nothing reports. */
+/* Reads again what parent cgroups allow to the instances that have no place, or whose place is not
+ * in force for them: one of these cgroups may have been widened or narrowed, which nothing reports.
+ */
 void place_look_for_room(Placing *placing);
 
 /* Places the instances and units with these names again, by the next plan. */
