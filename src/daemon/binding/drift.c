@@ -109,6 +109,10 @@ unsigned drift_repairs(const Drift *drift, uint64_t now_usec) {
 void drift_note(Instance *i, StepInput *in) {
         i->binding.cpus_drift.in_force |=
                 step_cpus_in_force(in->backend, in->binding, in->placement);
+        /* What is to be in force changes with the nodes that have memory. */
+        if (!id_set_equal(&i->binding.all_nodes, &in->all_nodes))
+                i->binding.mems_drift.in_force = false;
+        i->binding.all_nodes = in->all_nodes;
         i->binding.mems_drift.in_force |= step_mems_in_force(in);
         if (i->binding.cpus_drift.in_force)
                 in->cpu_writes = i->binding.progress.cpu_writes = 0;

@@ -67,6 +67,24 @@ TEST(repaired_counted_and_logged) {
 }
 
 /* The write that repairs it has no effect, and is made again: that is no other repair. */
+/* What is to be in force has changed then, and nobody has changed what is. */
+TEST(memory_that_comes_is_no_drift) {
+        Daemon d;
+
+        begin(&d, 0, 0, REFUSED, 0);
+        d.policy.place = (Place){ .count = 2, .nodes = node_set("0-1") };
+        d.nodes[0].memory_bytes = 0;
+        world.wanted = (Sets){ id_set("0-7"), id_set("1") };
+        wait_for(&d, INSTANCE_BOUND);
+        d.nodes[0].memory_bytes = 1 << 30;
+        world.wanted.mems = id_set("0-1");
+        world.by_others = true; /* until the next round it is taken for bound */
+        passes(&d, ROUND_PASSES);
+        assert_true(is_repaired(&d));
+        assert_int_equal(counted(&d), 0);
+        end(&d);
+}
+
 BOUND_TEST(a_repair_without_effect) {
         world.fault_at = world.n_calls + 3; /* after a probe of its processes and a read */
         world.fault = NO_EFFECT;

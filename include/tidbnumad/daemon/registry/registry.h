@@ -255,6 +255,7 @@ typedef struct InstanceBinding {
                                     placement; NULL: they do not */
         InstanceMemoryLimit limit;
         Drift cpus_drift, mems_drift;
+        NodeSet all_nodes;    /* with memory, as of the last reconcile */
         int drift_watches[2]; /* inotify watches of its cpuset files; -1: none */
         InstanceGuard guard;
 
