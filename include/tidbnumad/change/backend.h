@@ -126,7 +126,7 @@ struct Backend {
         const BackendOps *const *all; /* by kind; constant */
         const Sysroot *sysroot;       /* borrowed */
         sd_event *event;              /* borrowed */
-        CpuSet all_cpus;              /* of the host, for what is to be opened fully */
+        CpuSet all_cpus; /* of the host, also those that may come: for what is to be opened fully */
         NodeSet all_nodes;
         BackendWriteMems write_mems;   /* NULL: by ourselves, waiting */
         BackendWriteGroup write_group; /* likewise */

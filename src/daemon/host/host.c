@@ -40,6 +40,22 @@ void host_read_devices(Host *h) {
         host_queue(h, HOST_WORK_PLAN);
 }
 
+#define SYSTEM "devices/system/"
+
+/* With those that may come: what is released keeps the full set in its group, for the kernel
+ * refuses to empty it, and would be without what comes later. */
+static void host_note_all(Host *h) {
+        CpuSet cpus;
+        NodeSet nodes;
+
+        h->backend.all_cpus = topology_cpus(&h->topology);
+        h->backend.all_nodes = topology_memory_nodes(&h->topology);
+        if (path_read_list(h->sysroot.sys_fd, &cpus, SYSTEM "cpu/possible") >= 0)
+                id_set_union(&h->backend.all_cpus, &cpus);
+        if (path_read_list(h->sysroot.sys_fd, &nodes, SYSTEM "node/possible") >= 0)
+                id_set_union(&h->backend.all_nodes, &nodes);
+}
+
 int host_open(Host *h, const Args *args) {
         const char *root = args->sysroot ? args->sysroot : "/";
         const char *path = args->runtime_dir;
@@ -114,8 +130,7 @@ int host_open(Host *h, const Args *args) {
         }
         notify_init(&h->notifier, h->event);
         backend_init(&h->backend, &h->sysroot, h->event);
-        h->backend.all_cpus = topology_cpus(&h->topology);
-        h->backend.all_nodes = topology_memory_nodes(&h->topology);
+        host_note_all(h);
         return 0;
 }
 
@@ -204,8 +219,6 @@ void host_lock_memory(Host *h) {
 
 /* The CPUs of one socket are switched together. */
 #define DELAY_USEC (UINT64_C(100) * 1000)
-
-#define SYSTEM "devices/system/"
 
 /* --- what is present --- */
 
@@ -297,8 +310,7 @@ void hotplug_check(Host *h) {
         former.nodes = fresh.nodes;
         former.distances = fresh.distances;
         fresh = former; /* what is freed now */
-        h->backend.all_cpus = topology_cpus(&h->topology);
-        h->backend.all_nodes = topology_memory_nodes(&h->topology);
+        host_note_all(h);
         h->hotplug.come = now.cpus;
         id_set_subtract(&h->hotplug.come, &before->cpus);
         h->hotplug.memory_come = now.memory;

@@ -43,6 +43,18 @@ HOST_TEST(narrow_again_after_the_clearing) {
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
 }
 
+/* The group keeps what was written first, also when they have come. */
+HOST_TEST(cpus_and_nodes_that_may_come) {
+        h->backend.all_cpus = cpu_set("0-15");
+        h->backend.all_nodes = node_set("0-7");
+        step_and_answer(h);
+        step_and_answer(h);
+        assert_string_equal(bus.said, "MemoryNodes=0-7,CPUs=0-15;");
+        group(h, "0-7", "0-3"); /* those that are there */
+        step_and_answer(h);
+        check_and_finish(h, "", "");
+}
+
 HOST_TEST(idle_is_cleared_at_once) {
         bus.unit.group = "";
         set_before(&h->record->mems, id_set("0-1"));

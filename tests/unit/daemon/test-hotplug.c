@@ -194,6 +194,16 @@ static void allow(const TestHost *h, const char *cpus) {
         fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "0-2");
 }
 
+/* To be opened fully takes those as well that may come. */
+HOST_TEST(what_may_come) {
+        fake_write(&h->tree, "sys/devices/system/cpu/possible", "0-7");
+        fake_write(&h->tree, "sys/devices/system/node/possible", "0-3");
+        show(h, "1-5", "0-2", "1-2");
+        check(h);
+        assert_ids(h->m.host.backend.all_cpus, "0-7");
+        assert_ids(h->m.host.backend.all_nodes, "0-3");
+}
+
 /* What groups above allow is read again: it was without the CPU that has come. */
 HOST_TEST(allowed_is_read_again) {
         allow(h, "1-4");
