@@ -224,10 +224,15 @@ void host_lock_memory(Host *h) {
 
 /* False: it cannot be read, so no change is assumed. */
 static bool hotplug_read(const Host *h, Present *ret) {
-        const int sys_fd = h->sysroot.sys_fd, cgroup_fd = h->sysroot.cgroup_fd;
+        const int sys_fd = h->sysroot.sys_fd, cgroup_fd = h->sysroot.cgroup_fd,
+                  proc_fd = h->sysroot.proc_fd;
 
         if (cgroup_fd < 0 || path_read_list(cgroup_fd, &ret->offered, "cpuset.cpus.effective") < 0)
                 ret->offered = (CpuSet){ 0 };
+        if (path_read_u64(proc_fd, UINT64_MAX, &ret->min_free_kib, "sys/vm/min_free_kbytes") < 0 ||
+            path_read_u64(proc_fd, UINT64_MAX, &ret->watermark_scale,
+                          "sys/vm/watermark_scale_factor") < 0)
+                ret->min_free_kib = ret->watermark_scale = 0;
         return path_read_list(sys_fd, &ret->cpus, SYSTEM "cpu/online") >= 0 &&
                path_read_list(sys_fd, &ret->nodes, SYSTEM "node/online") >= 0 &&
                (path_read_list(sys_fd, &ret->memory, SYSTEM "node/has_memory") >= 0 ||
@@ -235,6 +240,17 @@ static bool hotplug_read(const Host *h, Present *ret) {
 }
 
 /* --- changes --- */
+
+/* Below them the kernel kills, so the guard has to know those that are in force. */
+static void watermarks_read_again(Host *h) {
+        uint64_t *fresh;
+
+        if (node_watermarks_load(&h->sysroot, &h->topology, &fresh) < 0)
+                return;
+        free(h->high_watermark_bytes);
+        h->high_watermark_bytes = fresh;
+        host_queue(h, HOST_WORK_PLAN);
+}
 
 void hotplug_check(Host *h) {
         _cleanup_topology_ Topology fresh = { 0 };
@@ -247,6 +263,12 @@ void hotplug_check(Host *h) {
 
         if (!h->hotplug.known || !hotplug_read(h, &now))
                 return;
+        if (now.min_free_kib != before->min_free_kib ||
+            now.watermark_scale != before->watermark_scale) {
+                watermarks_read_again(h);
+                before->min_free_kib = now.min_free_kib;
+                before->watermark_scale = now.watermark_scale;
+        }
         same_hardware = id_set_equal(&before->cpus, &now.cpus) &&
                         id_set_equal(&before->nodes, &now.nodes) &&
                         id_set_equal(&before->memory, &now.memory);
@@ -317,6 +339,7 @@ void hotplug_check(Host *h) {
         id_set_subtract(&h->hotplug.memory_come, &before->memory);
         h->hotplug.told = false;
         *before = now;
+        watermarks_read_again(h);
         host_queue(h, HOST_WORK_PLAN | HOST_WORK_TOPOLOGY);
 }
 

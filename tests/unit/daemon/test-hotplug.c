@@ -110,6 +110,7 @@ static void host_done(TestHost *h) {
         hotplug_done(&h->m.host);
         sd_event_unref(h->m.host.event);
         topology_done(&h->m.host.topology);
+        free(h->m.host.high_watermark_bytes);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
@@ -254,6 +255,40 @@ HOST_TEST(memory_allowed_to_a_unit_at_rest) {
         show(h, "0-5", "0-2", "0-2");
         check(h);
         assert_ids(h->unit.planned.placement.nodes, "2");
+}
+
+static void show_watermarks(const TestHost *h, const char *min_free, unsigned pages) {
+        char zone[128];
+
+        (void)snprintf(zone, sizeof(zone),
+                       "Node 1, zone   Normal\n  pages free 9\n        high     %u\n", pages);
+        fake_write(&h->tree, "proc/zoneinfo", zone);
+        fake_write(&h->tree, "proc/sys/vm/min_free_kbytes", min_free);
+}
+
+/* `tidbnumactl check` advises to set it. */
+HOST_TEST(watermarks_that_are_set) {
+        const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+        fake_write(&h->tree, "proc/sys/vm/watermark_scale_factor", "10");
+        show_watermarks(h, "67584", 100);
+        check(h);
+        assert_int_equal(h->m.host.high_watermark_bytes[1], 100 * page);
+        show_watermarks(h, "67584", 5000); /* it is long, and not read in vain */
+        check(h);
+        assert_int_equal(h->m.host.high_watermark_bytes[1], 100 * page);
+        show_watermarks(h, "1048576", 5000);
+        check(h);
+        assert_int_equal(h->m.host.high_watermark_bytes[1], 5000 * page);
+        show_watermarks(h, "1048576", 200);
+        fake_write(&h->tree, "proc/sys/vm/watermark_scale_factor", "200");
+        check(h);
+        assert_int_equal(h->m.host.high_watermark_bytes[1], 200 * page);
+        show_watermarks(h, "1048576", 300);
+        show(h, "0-5", "0-2", "0-1"); /* memory goes */
+        check(h);
+        assert_int_equal(h->m.host.high_watermark_bytes[1], 300 * page);
+        assert_int_equal(h->m.host.high_watermark_bytes[0], 0);
 }
 
 /* Its first block changes what has memory, each further one only comes with an event. */

@@ -53,6 +53,7 @@ typedef struct Present {
         NodeSet nodes;  /* online */
         NodeSet memory; /* with memory */
         CpuSet offered; /* by the root of cgroup v2: all but those of partitions; empty: unknown */
+        uint64_t min_free_kib, watermark_scale; /* in /proc/sys/vm; 0: unknown */
 } Present;
 
 typedef struct Hotplug {
@@ -73,7 +74,8 @@ typedef struct Hotplug {
 int hotplug_start(Host *host);
 void hotplug_done(Host *host);
 
-/* Reads the topology again if anything has changed, and queues a plan. */
+/* Reads the topology or the watermarks again if anything of theirs has changed, and queues a plan.
+ */
 void hotplug_check(Host *host);
 
 /* The host and the policies in force, on which every other module of the daemon is built. */
@@ -104,7 +106,8 @@ struct Host {
         Topology topology;
         Hotplug hotplug;
         DeviceList devices;             /* read at the start and with each reload */
-        uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
+        uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned; see
+                                         * hotplug_check() */
         int runtime_fd;                 /* -EBADF: nothing is published */
         int lock_fd;                    /* of the folder; held until the end */
         bool lock_lost_logged;
