@@ -151,8 +151,9 @@ static void on_written(const Error *error, void *userdata) {
                 unit_not_prepared(u, reason_of_error(error->code), error);
                 return;
         }
-        w = unit_desired_make(u);
+        /* First: the former values are no longer known as ours. */
         (void)memcpy(u->place.now, u->next, sizeof(u->next));
+        w = unit_desired_make(u);
         cpus = !id_set_is_empty(&w.cpus);
         if (cpus)
                 text_appendf(&what, "CPUs %s, memory nodes %s", id_set_list(&w.cpus),

@@ -125,7 +125,9 @@ WORLD_TEST(prepared_and_given_back) {
         place(w, "0-1", 0);
         assert_int_equal(decide(w), 1);
         assert_int_equal(systemd.now[UNIT_CPUS], 0x3);
-        read_it(w); /* what is ours is not taken for the admin's */
+        assert_string_equal(w->unit->state, "prepared");
+        assert_string_equal(w->unit->reason, ""); /* not that it sets AllowedCPUs= itself */
+        read_it(w);                               /* what is ours is not taken for the admin's */
         assert_int_equal(decide(w), 0);
         assert_id_view(undo_property_before(&record(w)->cpus), "");
         place(w, "", 0);
