@@ -106,7 +106,10 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
                 .memory = i->binding.placement.memory,
                 .basis = i->planned.basis,
                 .refusal = i->planned.refusal,
-                .warnings = placed ? i->planned.warnings : 0, /* of a place that it has */
+                /* Of a place that it has; that it moves is past once it is there. */
+                .warnings = !placed             ? 0
+                            : verdict.cpu_bound ? i->planned.warnings & ~(uint32_t)WARN_MOVED
+                                                : i->planned.warnings,
                 .state = verdict.state,
                 .reason = instance_reason(i, &verdict),
                 .reason_code = verdict.code,

@@ -142,6 +142,12 @@ METHOD_TEST(a_limit_awaits_the_means) {
         assert_int_equal(d->instance->binding.limit.state, LIMIT_NO_UNIT);
 }
 
+METHOD_TEST(what_has_moved_moves_no_more) {
+        wait_for(d, INSTANCE_BOUND);
+        d->instance->planned.warnings = WARN_MOVED | WARN_FAR_DEVICE;
+        assert_int_equal(published(d).warnings, WARN_FAR_DEVICE);
+}
+
 /* On a busy host its script is read after it was bound as if that asked for anything. */
 METHOD_TEST(a_start_that_is_known_late_counts_at_once) {
         start_why = "its start script cannot be read: prepared, it might not start";
