@@ -41,6 +41,10 @@ static int on_link(_unused_ sd_event_source *source, int fd, _unused_ uint32_t r
 #define INTERVAL_USEC (UINT64_C(3) * 1000 * 1000)
 #define IDLE_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
 
+/* Drivers (virtio_net) set all masks again as a CPU goes or comes, and so does the kernel those
+ * without a CPU. Longer than an interval: what it set may be found before the CPU is. */
+#define CPUS_USEC (UINT64_C(5) * 1000 * 1000)
+
 /* A cluster starts within some seconds, and irqbalance redistributes everything with each new
  * setting. */
 #define OWNERS_DELAY_USEC (UINT64_C(1000) * 1000)
@@ -306,6 +310,7 @@ void irq_reconcile(Interrupts *irq) {
         _cleanup_irq_desired_ IrqDesiredList desired = { 0 };
         uint64_t now = clock_monotonic_usec();
         bool desired_known, releasing;
+        CpuSet cpus;
         int r;
 
         if (!irq)
@@ -332,10 +337,15 @@ void irq_reconcile(Interrupts *irq) {
                 return;
         }
         now = clock_monotonic_usec();
+        cpus = topology_cpus(&irq->host->topology);
+        if (!id_set_equal(&cpus, &irq->cpus) && !id_set_is_empty(&irq->cpus))
+                irq->cpus_usec = now;
+        irq->cpus = cpus;
         for (size_t k = 0; k < host.n_devices; k++) {
                 const IrqDevice *d = &host.devices[k];
 
-                if (!irq_report_was_reset(irq, d, now))
+                if ((irq->cpus_usec == 0 || now >= irq->cpus_usec + CPUS_USEC) &&
+                    !irq_report_was_reset(irq, d, now))
                         continue;
                 /* A driver that has just set all masks of its device again may continue: that is
                  * not a dispute over them. */

@@ -60,6 +60,25 @@ HOST_TEST(driver_begins_anew) {
         assert_int_equal(published(h).n_repairs, 1);
 }
 
+/* virtio_net sets them each time, and may do so before the CPU is known to be gone. */
+HOST_TEST(cpus_go_and_come) {
+        Node *node = &h->nodes[1];
+        const CpuSet all = node->cpus;
+
+        start(h);
+        for (unsigned i = 0; i < 6; i++) {
+                write_mask(h, 100, "2\n");
+                reconcile_after(h, 3 * SECOND);
+                node->cpus = i % 2 ? all : cpu_set("2");
+                reconcile_after(h, 3 * SECOND);
+                write_mask(h, 100, "2\n");
+                reconcile_after(h, SECOND);
+                assert_steered(h);
+        }
+        assert_int_equal(vectors(h, IRQ_STATE_CONTESTED), 0);
+        assert_int_equal(published(h).n_repairs, 1); /* before a CPU was ever seen to go */
+}
+
 HOST_TEST(link_goes_down) {
         start(h);
         reconcile_after(h, 10 * SECOND);

@@ -106,6 +106,8 @@ struct Interrupts {
         int link_fd;
         Uevents uevents;
         uint64_t due_usec;     /* time of the next slow reconcile */
+        CpuSet cpus;           /* online at the last one */
+        uint64_t cpus_usec;    /* when they have changed; 0: never */
         unsigned n_card_looks; /* since the card to reserve for is there, and shows no node */
         IrqSeries series;      /* reconciles after an event */
         uint64_t owners_sum;   /* checksum of the CPUs' owners */
