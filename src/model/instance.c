@@ -17,6 +17,13 @@ bool facts_in_scope(const InstanceFacts *f) {
         return scope;
 }
 
+bool facts_in_container(const InstanceFacts *f) {
+        for (size_t i = 0; i < f->n_members; i++)
+                if (f->members[i].process.foreign != FOREIGN_NONE)
+                        return true;
+        return false;
+}
+
 bool facts_own(const InstanceFacts *f, const Process *process) {
         for (size_t i = 0; process->scope && i < f->n_members; i++)
                 if (f->members[i].process.scope &&

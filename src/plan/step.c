@@ -21,16 +21,13 @@ bool bind_method_binds_memory(BindMethod method, const Policy *policy) {
 
 BindMethodInput bind_method_input_of(const InstanceFacts *f, bool alone, BackendKind host,
                                      const char *weaker) {
-        BindMethodInput in = { .host = host,
-                               .weaker = weaker,
-                               .policy = f->policy->backend,
-                               .is_service = unit_is_service(f->unit),
-                               .alone = alone,
-                               .in_scope = facts_in_scope(f) };
-
-        for (size_t i = 0; i < f->n_members; i++)
-                in.in_container |= f->members[i].process.foreign != FOREIGN_NONE;
-        return in;
+        return (BindMethodInput){ .host = host,
+                                  .weaker = weaker,
+                                  .policy = f->policy->backend,
+                                  .is_service = unit_is_service(f->unit),
+                                  .alone = alone,
+                                  .in_container = facts_in_container(f),
+                                  .in_scope = facts_in_scope(f) };
 }
 
 bool bind_method_needs_scope(const BindMethodInput *in) {

@@ -116,6 +116,9 @@ typedef struct InstanceFacts {
 /* Are all of its processes in one scope that the daemon made for it? */
 bool facts_in_scope(const InstanceFacts *facts);
 
+/* Is one of its processes in a container, which its policy includes? */
+bool facts_in_container(const InstanceFacts *facts);
+
 /* Does the process belong to it: the same system service, or the same scope that the daemon made
  * for it, or else the same process? Without the first two each process is an instance of its own.
  */

@@ -252,21 +252,22 @@ bool instance_is_service(const Instance *instance) {
         return unit_is_service(instance->unit);
 }
 
-/* Also before its means are chosen, if its policy wants no other: it would be bound by the host's,
- * and released again. */
-static bool instance_is_by_affinity(const Instance *i) {
-        return i->binding.means.method == METHOD_AFFINITY ||
-               (i->binding.means.method == METHOD_NONE && i->policy &&
-                i->policy->backend == POLICY_BACKEND_AFFINITY);
+/* Also before its means are chosen, if its policy wants no other, or on cgroup v1 its container
+ * allows no other: it would be bound by the host's, and released again. */
+static bool instance_is_by_affinity(const Instance *i, const Backend *host) {
+        if (i->binding.means.method != METHOD_NONE || !i->policy)
+                return i->binding.means.method == METHOD_AFFINITY;
+        return i->policy->backend == POLICY_BACKEND_AFFINITY ||
+               (backend_kind(host) == BACKEND_CGROUP1 && facts_in_container(&i->facts));
 }
 
 const BackendOps *instance_ops(const Instance *instance, const Backend *host) {
-        return host->ops && instance_is_by_affinity(instance) ? host->all[BACKEND_AFFINITY]
-                                                              : host->ops;
+        return host->ops && instance_is_by_affinity(instance, host) ? host->all[BACKEND_AFFINITY]
+                                                                    : host->ops;
 }
 
 BackendKind instance_backend(const Instance *instance, const Backend *host) {
-        return instance_is_by_affinity(instance) ? BACKEND_AFFINITY : backend_kind(host);
+        return instance_is_by_affinity(instance, host) ? BACKEND_AFFINITY : backend_kind(host);
 }
 
 int instance_new(const Process *first, uint64_t now_usec, Instance **ret) {
