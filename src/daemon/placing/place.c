@@ -442,7 +442,8 @@ void place_look_for_room(Placing *placing) {
                 const NodeSet nodes = i->allowed_nodes;
 
                 if ((i->planned.refusal == REFUSAL_NONE &&
-                     i->binding.step.code != REASON_SLICE_TOO_TIGHT) ||
+                     i->binding.step.code != REASON_SLICE_TOO_TIGHT &&
+                     i->binding.failure_code != REASON_SLICE_TOO_TIGHT) ||
                     !i->planned.allowed_known)
                         continue;
                 i->planned.allowed_known = false;

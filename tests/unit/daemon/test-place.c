@@ -446,13 +446,13 @@ HOST_TEST(a_slice_that_becomes_tighter) {
         parent_allows(h, "1,3");
         place_look_for_room(&h->rooms.placing);
         assert_place(h, a, "0"); /* it is not known yet */
-        a->binding.step.code = b->binding.step.code = REASON_SLICE_TOO_TIGHT;
+        a->binding.failure_code = b->binding.step.code = REASON_SLICE_TOO_TIGHT;
         place_look_for_room(&h->rooms.placing);
         assert_place(h, a, "1");
         assert_place(h, b, "");
         assert_int_equal(b->planned.refusal, REFUSAL_CGROUP_NODES);
         assert_place(h, c, "3");
-        a->binding.step.code = b->binding.step.code = REASON_NONE; /* each is where it may be */
+        a->binding.failure_code = b->binding.step.code = REASON_NONE; /* each is where it may be */
         parent_allows(h, "0-3");
         place_look_for_room(&h->rooms.placing);
         assert_place(h, a, "1");
