@@ -18,9 +18,12 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/control.h"
 
-/* Each operator needs one; where there are more, the one that was idle for longest is closed. Of
- * the second number of them a call may wait. */
+/* Each operator needs one; where there are more, the one that was idle for longest is closed, and
+ * the next one waits until one is idle. Of the second number of them a call may wait. */
 enum { CONNECTIONS_MAX = 32, WAITING_MAX = 16 };
+
+/* Who has just come is about to say what it wants. */
+#define IDLE_USEC (UINT64_C(1000) * 1000)
 
 /* Answers that a client does not read. */
 enum { UNREAD_MAX = 16 };
@@ -1023,19 +1026,23 @@ static int add_connection(Control *c) {
         _cleanup_(control_closep) sd_bus *bus = NULL;
         Connection *connection;
         size_t oldest = CONNECTIONS_MAX;
-        int r = take_connection(c, &bus);
+        int r;
 
-        if (r < 0)
-                return r;
         for (size_t i = 0; i < c->n; i++)
                 if (!c->connections[i]->call.method && c->connections[i] != c->trial &&
                     (oldest == CONNECTIONS_MAX ||
                      c->connections[i]->used_usec < c->connections[oldest]->used_usec))
                         oldest = i;
-        if (c->n == CONNECTIONS_MAX && oldest < CONNECTIONS_MAX)
-                drop_connection(c, oldest);
-        if (c->n == CONNECTIONS_MAX)
+        /* Until one is over, the next ones wait in the socket's queue. */
+        if (c->n == CONNECTIONS_MAX &&
+            (oldest == CONNECTIONS_MAX ||
+             clock_monotonic_usec() < c->connections[oldest]->used_usec + IDLE_USEC))
                 return -EBUSY;
+        r = take_connection(c, &bus);
+        if (r < 0)
+                return r;
+        if (c->n == CONNECTIONS_MAX)
+                drop_connection(c, oldest);
         connection = calloc(1, sizeof(*connection));
         if (!connection)
                 return -ENOMEM;
@@ -1059,14 +1066,13 @@ static int on_connection(_unused_ sd_event_source *source, _unused_ int fd,
                          _unused_ uint32_t events, void *userdata) {
         Control *c = userdata;
 
-        const int r =
-                add_connection(c); /* one that is not taken is closed, which its client sees */
+        const int r = add_connection(c);
 
-        /* Without a descriptor it cannot even be closed: it would wake the loop without end. */
-        if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -ENOBUFS) {
+        /* It cannot be taken now, and not be closed either: it would wake the loop without end. */
+        if (r == -EBUSY || r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -ENOBUFS) {
                 c->refuses = true;
                 (void)sd_event_source_set_enabled(c->source, SD_EVENT_OFF);
-                (void)event_source_arm_after(c->timer, REFUSE_USEC);
+                (void)event_source_arm_after(c->timer, r == -EBUSY ? POLL_USEC : REFUSE_USEC);
         }
         host_queue(&c->m->host, HOST_WORK_NONE);
         return 0;
