@@ -67,6 +67,7 @@ typedef struct TrialSource {
         const char *count;            /* by which metrics; NULL: what `duration` counts; borrowed */
         const char *duration;         /* NULL: it has none; borrowed */
         bool was_bound;               /* its CPUs were, before the trial; its memory was not */
+        CpuSet cpus;                  /* of its place, when the second half began */
         Error why;                    /* why its queries are not known; none: they are */
         size_t n_missed;
         TrialReading last, now;
@@ -300,6 +301,13 @@ static int read_all(Trial *t, bool first, TrialHalf half) {
                                          "%s was bound meanwhile, by policies that were loaded, so "
                                          "that the halves cannot be compared",
                                          name);
+                if (first)
+                        source->cpus = published->cpus;
+                if (half == TRIAL_AFTER && !id_set_equal(&published->cpus, &source->cpus))
+                        return error_set(t->error, -EBUSY,
+                                         "%s was given another place meanwhile, CPUs %s, so that "
+                                         "the halves cannot be compared",
+                                         name, id_set_list(&published->cpus));
                 for (size_t k = 0; k < o->n_members; k++) {
                         ProcStat stat;
 
