@@ -38,10 +38,13 @@ const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
 
         /* Its memory would stay where its start wants it: away from its CPUs. */
         if (!why && i->binding.means.code == REASON_START_LIMITS) {
+                const NodeSet own = memory_policy_nodes(i->memory_policy),
+                              *nodes = &i->binding.placement.nodes;
                 bool conflict;
                 const char *start =
                         units_start_refuses(b->units, i->unit, &i->binding.placement, &conflict);
 
+                conflict |= !id_set_is_empty(&own) && !id_set_intersects(&own, nodes);
                 why = conflict ? start : NULL;
         }
         /* A plan for another machine (--sysroot) assumes that its backend works. */

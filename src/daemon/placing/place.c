@@ -49,23 +49,24 @@ static NodeSet adopt(const Placing *placing, const CpuSet *cpus, const CpuSet *a
 
 /* --- instances and units --- */
 
-/* Does its cpuset overrule its own memory policy? Of a unit whose start is known, that decides: see
- * start_limits_conflict(). A process outside of a service may get no cpuset. */
-static bool binds_memory(const Placing *placing, const Instance *i) {
-        const PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
-        const BindMethod method = i->binding.means.method;
-
-        if (unit && !unit->start.unknown && unit->start.memory_source != START_NOTHING)
-                return true;
-        return bind_method_binds_memory(method, i->policy) &&
-               instance_backend(i, &placing->host->backend) != BACKEND_AFFINITY &&
-               (method != METHOD_NONE || instance_is_service(i));
-}
-
 /* Explicit nodes are not chosen among those that the admin has set on the unit, but reduced to
  * them. */
 static bool is_explicit(const Instance *i) {
         return placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports);
+}
+
+/* Does its cpuset overrule its own memory policy? A process outside of a service may get none.
+ * Where what its start asks for is known, bind_refuses() decides, except on nodes that may be
+ * others. */
+static bool binds_memory(const Placing *placing, const Instance *i) {
+        const PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
+        const BindMethod method = i->binding.means.method;
+
+        if (unit && unit->start.source != START_NOTHING && (is_explicit(i) || !unit->start.unknown))
+                return true;
+        return bind_method_binds_memory(method, i->policy) &&
+               instance_backend(i, &placing->host->backend) != BACKEND_AFFINITY &&
+               (method != METHOD_NONE || instance_is_service(i));
 }
 
 void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {

@@ -161,6 +161,20 @@ METHOD_TEST(a_start_that_is_known_late_counts_at_once) {
         assert_int_equal(published(d).bound_by_code, REASON_NONE);
 }
 
+/* The script says nothing of where, the kernel does: on its CPUs all of its memory would be remote.
+ */
+METHOD_TEST(a_start_that_is_not_understood_is_not_bound_away_from_its_memory) {
+        start_why = "numactl in its start is not understood: prepared, it might not start";
+        d->instance->memory_policy = strdup("bind:0");
+        wait_for(d, INSTANCE_REFUSED);
+        assert_threads("0-7");
+        assert_int_equal(reconcile_verdict(&d->rooms.binding, d->instance).code,
+                         REASON_START_LIMITS);
+        (void)strcpy(d->instance->memory_policy, "bind:1");
+        seconds(d, 1);
+        assert_threads("4-7");
+}
+
 static void session_begin(Daemon *d, const char *cpus) {
         is_reading = false;
         start_why = NULL;
