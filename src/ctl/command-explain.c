@@ -344,8 +344,11 @@ static void render_unit(const UnitInfo *u, Text *text) {
         text_append(text, "\n");
         if (*u->reason)
                 text_append_names(text, "Why: %s\n", u->reason);
-        if (*reason_to_remedy(u->code))
-                text_appendf(text, "Remedy: %s\n", reason_to_remedy(u->code));
+        if (*reason_to_remedy(u->code)) {
+                text_append(text, "Remedy: ");
+                reason_append_remedy(text, u->code, u->name);
+                text_append(text, "\n");
+        }
         text_append_names(text, "Policy: %s\n", u->policy ? u->policy : "none");
 }
 

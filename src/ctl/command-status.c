@@ -140,7 +140,7 @@ static void put_complaints(Problems *p) {
         for (size_t i = 0; i < s->n_units; i++)
                 if (unit_is_asked(p->q, &s->units[i]) && status_unit_is_problem(&s->units[i]))
                         list[n++] = (Complaint){ s->units[i].name, s->units[i].reason,
-                                                 s->units[i].code };
+                                                 s->units[i].code, s->units[i].name };
         for (size_t i = 0; i < n; i++)
                 for (size_t k = i; k < n; k++) {
                         const Reason code = list[i].code;

@@ -151,7 +151,7 @@ static const Field rows[] = {
         FIELD_ENUM("state", InstanceInfo, state, instance_state_to_string, N_INSTANCE_STATES, .flags = FIELD_REQUIRED),
         PUT("reason", reason, .flags = FIELD_REQUIRED),
         FIELD_REASON("reason_code", InstanceInfo, reason_code),
-        FIELD_OF_KIND("remedy", FIELD_REMEDY, InstanceInfo, reason_code),
+        FIELD_OF_KIND("remedy", FIELD_REMEDY, InstanceInfo, reason_code, .n_offset = offsetof(InstanceInfo, unit)),
         PUT("nodes", nodes, .flags = FIELD_REQUIRED),
         PUT("cpus", cpus),
         FIELD_ENUM("memory_mode", InstanceInfo, memory, memory_mode_to_string, MEMORY_NONE + 1, .missing = MEMORY_NONE, .unknown = MEMORY_NONE),

@@ -111,7 +111,7 @@ static const Field unit_rows[] = {
         FIELD("state", UnitInfo, state, .flags = FIELD_OR_EMPTY),
         FIELD("reason", UnitInfo, reason, .flags = FIELD_OR_EMPTY),
         FIELD_REASON("reason_code", UnitInfo, code),
-        FIELD_OF_KIND("remedy", FIELD_REMEDY, UnitInfo, code),
+        FIELD_OF_KIND("remedy", FIELD_REMEDY, UnitInfo, code, .n_offset = offsetof(UnitInfo, name)),
         FIELD("nodes", UnitInfo, nodes),
         FIELD("cpus", UnitInfo, cpus, .flags = FIELD_ELSE_NULL, FIELD_WHEN(UnitInfo, limits_known)),
         FIELD("memory_nodes", UnitInfo, mems, .flags = FIELD_ELSE_NULL, FIELD_WHEN(UnitInfo, limits_known)),

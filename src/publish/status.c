@@ -67,9 +67,12 @@ static void put_object(Json *json, const char *key, const FieldTable *table, con
 
 static void put_field(Json *json, const Field *f, const void *object) {
         const void *at = CONST_MEMBER(char, object, f->offset);
-        const size_t n = f->n_offset ? *CONST_MEMBER(size_t, object, f->n_offset) : 0;
+        const size_t n = f->n_offset && f->kind != FIELD_REMEDY
+                                 ? *CONST_MEMBER(size_t, object, f->n_offset)
+                                 : 0;
         const Snapshot *snapshot = object; /* for FIELD_IN_FORCE */
         const uint64_t *counts = at;       /* for FIELD_COUNTS and FIELD_SUM */
+        _cleanup_text_ Text text = { 0 };
         uint64_t sum = 0;
 
         switch (f->kind) {
@@ -118,7 +121,9 @@ static void put_field(Json *json, const Field *f, const void *object) {
         case FIELD_TIME:
                 return put_time(json, f->key, *(const double *)at);
         case FIELD_REMEDY:
-                return json_put_string(json, f->key, reason_to_remedy(*(const Reason *)at));
+                reason_append_remedy(&text, *(const Reason *)at,
+                                     *CONST_MEMBER(char *, object, f->n_offset));
+                return json_put_string(json, f->key, text_string(&text));
         case FIELD_WARNINGS:
                 return status_put_warnings(json, f->key, *(const uint32_t *)at);
         case FIELD_TOPOLOGY:

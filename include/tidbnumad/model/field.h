@@ -48,7 +48,7 @@ typedef struct Field {
         FieldKind kind;
         unsigned flags; /* FieldFlags */
         size_t offset, size;
-        size_t n_offset; /* of the number of a list, size_t */
+        size_t n_offset; /* of the number of a list, size_t; FIELD_REMEDY: of the unit's name */
         /* What says whether it is there: with zeros it is left out. A bool is set when it is read.
          */
         size_t when, when_size;                   /* 0: always */

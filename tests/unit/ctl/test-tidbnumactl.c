@@ -240,8 +240,9 @@ FILES_TEST(stopped_units) {
                   "memory nodes 3\nPolicy: kv\n" },
                 { "explain kv-2.service --runtime-dir .", 0,
                   "kv-2.service does not run, and is not prepared for its next start\n"
-                  "Why: it failed\nRemedy: see journalctl -u UNIT; a change of the unit, or "
-                  "systemctl reload tidbnumad, lets it be prepared again\nPolicy: none\n" },
+                  "Why: it failed\nRemedy: see journalctl -u kv-2.service; a change of the "
+                  "unit, or systemctl reload tidbnumad, lets it be prepared again\nPolicy: "
+                  "none\n" },
                 { "explain kv-3 --runtime-dir .", 0,
                   "kv-3.service is not a unit that systemd has" },
                 { "explain kv-4 --runtime-dir .", 1, NULL, "no instance, process or unit 'kv-4'" },
@@ -272,8 +273,8 @@ FILES_TEST(stopped_units) {
         run(tree, "status --all --runtime-dir .", &a);
         assert_has(
                 a.out,
-                "  kv-2.service: it failed (start-failed)\n      see journalctl -u UNIT; a change "
-                "of the unit, or systemctl reload tidbnumad, lets it be prepared again\n");
+                "  kv-2.service: it failed (start-failed)\n      see journalctl -u kv-2.service; a "
+                "change of the unit, or systemctl reload tidbnumad, lets it be prepared again\n");
         assert_has(a.out,
                    "\nkv-1      prepared    3      24-31  -          -       stopped; starts on "
                    "node 3\n");

@@ -167,13 +167,14 @@ TEST(units) {
         json_t *json = render(&snapshot);
 
         assert_json(json_object_get(json, "units"),
-                    fmt("[{\"name\": \"tidb-4000.service\", \"policy\": \"tidb\", \"state\": "
-                        "\"prepared\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\", "
-                        "\"nodes\": \"1\", \"cpus\": \"4-7\", \"memory_nodes\": \"\"}, {\"name\": "
-                        "\"tidb-4001.service\", \"policy\": null, \"state\": \"unprepared\", "
-                        "\"reason\": \"it failed\", \"reason_code\": \"start-failed\", \"remedy\": "
-                        "\"%s\", \"nodes\": \"\", \"cpus\": null, \"memory_nodes\": null}]",
-                        reason_to_remedy(REASON_START_FAILED)));
+                    "[{\"name\": \"tidb-4000.service\", \"policy\": \"tidb\", \"state\": "
+                    "\"prepared\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\", "
+                    "\"nodes\": \"1\", \"cpus\": \"4-7\", \"memory_nodes\": \"\"}, {\"name\": "
+                    "\"tidb-4001.service\", \"policy\": null, \"state\": \"unprepared\", "
+                    "\"reason\": \"it failed\", \"reason_code\": \"start-failed\", \"remedy\": "
+                    "\"see journalctl -u tidb-4001.service; a change of the unit, or systemctl "
+                    "reload tidbnumad, lets it be prepared again\", \"nodes\": \"\", \"cpus\": "
+                    "null, \"memory_nodes\": null}]");
         json_decref(json);
 }
 
