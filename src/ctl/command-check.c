@@ -146,15 +146,14 @@ int command_check(const Args *args, Error *error) {
                             one->bound_by_code == REASON_START_LIMITS)
                                 check.units[check.n_units++] =
                                         (AuditUnit){ one->unit, one->bound_by_reason,
-                                                     reason_to_remedy(REASON_START_LIMITS) };
+                                                     REASON_START_LIMITS };
                 }
                 for (size_t i = 0; i < status->n_units; i++) {
                         const UnitInfo *u = &status->units[i];
 
                         if (u->code != REASON_NONE && !status_unit_runs(status, u))
                                 check.units[check.n_units++] =
-                                        (AuditUnit){ u->name, u->reason,
-                                                     reason_to_remedy(u->code) };
+                                        (AuditUnit){ u->name, u->reason, u->code };
                 }
         }
         for (size_t i = s.note_of_silent; i < s.first_note_of_policies; i++)

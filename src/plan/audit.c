@@ -934,9 +934,12 @@ static void audit_starts(Audit *a) {
                 audit_hold(a, AUDIT_START);
         for (size_t i = 0; i < a->in->n_units; i++) {
                 const AuditUnit *u = &a->in->units[i];
+                _cleanup_text_ Text remedy = { 0 };
 
-                audit_find(a, AUDIT_START, text_new("%s", u->name), text_new("%s", u->remedy),
-                           "%s does not start bound: %s", u->name, u->reason);
+                reason_append_remedy(&remedy, u->code, u->name);
+                audit_find(a, AUDIT_START, text_new("%s", u->name),
+                           text_new("%s", text_string(&remedy)), "%s does not start bound: %s",
+                           u->name, u->reason);
         }
 }
 

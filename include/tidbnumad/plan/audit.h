@@ -24,7 +24,8 @@
 
 /* A unit, running or not, that cannot be started bound. Borrowed. */
 typedef struct AuditUnit {
-        const char *name, *reason, *remedy;
+        const char *name, *reason;
+        Reason code; /* of what kind `reason` is */
 } AuditUnit;
 
 typedef struct AuditInput {

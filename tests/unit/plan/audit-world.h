@@ -125,7 +125,8 @@ static inline void init(World *w) {
                                             .n_pages = w->n_huge,
                                             .n_free = w->n_free_huge } },
                                 .n = 1 };
-        w->units[0] = (AuditUnit){ "tidb-4001.service", "numactl in its start", "take it out" };
+        w->units[0] =
+                (AuditUnit){ "tidb-4001.service", "numactl in its start", REASON_START_FAILED };
         w->input = (AuditInput){ .topology = &w->topology,
                                  .devices = &w->device_list,
                                  .facts = &w->facts,
