@@ -9,6 +9,7 @@
 #include "tidbnumad/daemon/host/journal.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/node.h"
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/world/devices.h"
 #include "tidbnumad/world/memory.h"
@@ -241,6 +242,18 @@ static bool hotplug_read(const Host *h, Present *ret) {
 
 /* --- changes --- */
 
+/* `udevadm trigger` sends the events of all that has long been there. */
+static bool memory_has_changed(const Host *h) {
+        for (size_t i = 0; i < h->topology.n_nodes; i++) {
+                NodeMeminfo now;
+
+                if (node_meminfo_read(&h->sysroot, h->topology.nodes[i].id, &now) >= 0 &&
+                    now.total_bytes != h->topology.nodes[i].memory_bytes)
+                        return true;
+        }
+        return false;
+}
+
 /* Below them the kernel kills, so the guard has to know those that are in force. */
 static void watermarks_read_again(Host *h) {
         uint64_t *fresh;
@@ -272,6 +285,7 @@ void hotplug_check(Host *h) {
         same_hardware = id_set_equal(&before->cpus, &now.cpus) &&
                         id_set_equal(&before->nodes, &now.nodes) &&
                         id_set_equal(&before->memory, &now.memory);
+        h->hotplug.told = h->hotplug.told && memory_has_changed(h);
         if (same_hardware && id_set_equal(&before->offered, &now.offered) && !h->hotplug.told)
                 return;
         r = topology_load(&h->sysroot, &fresh);
