@@ -28,9 +28,9 @@ enum { SLICE_PROCESSES = 64 };
 #define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
 
 /* At least one process. Reads every known one, also one that now executes another program; of other
- * processes only those that may match. */
-static int scan_slice(Registry *registry, size_t n, uint64_t until_usec) {
-        while (n > 0 && registry->scan_next < registry->scan.n_entries) {
+ * processes only those that may match. `*ret_n`: how many. */
+static int scan_slice(Registry *registry, size_t n_max, uint64_t until_usec, size_t *ret_n) {
+        for (*ret_n = 0; *ret_n < n_max && registry->scan_next < registry->scan.n_entries;) {
                 ScanEntry *entry = &registry->scan.entries[registry->scan_next++];
                 int r = 0;
 
@@ -43,7 +43,9 @@ static int scan_slice(Registry *registry, size_t n, uint64_t until_usec) {
                         r = identify_consider(registry, entry->pid);
                 if (r < 0)
                         return r;
-                n = clock_monotonic_usec() < until_usec ? n - 1 : 0;
+                ++*ret_n;
+                if (clock_monotonic_usec() >= until_usec)
+                        break;
         }
         return 0;
 }
@@ -65,25 +67,29 @@ static int scan_begin_round(Registry *registry, bool whole) {
 static int scan_all(Registry *registry, bool whole, bool in_passes) {
         const uint64_t until = in_passes ? clock_monotonic_usec() + SCAN_PASS_USEC : UINT64_MAX;
         int r = scan_begin_round(registry, whole);
+        size_t n;
 
         if (r >= 0)
-                r = scan_slice(registry, registry->scan.n_entries, until);
+                r = scan_slice(registry, registry->scan.n_entries, until, &n);
         registry->scan_at_once = r >= 0 && registry->scan_next < registry->scan.n_entries;
         if (registry->scan_at_once)
                 (void)event_source_arm_after(registry->scan_timer, SCAN_PAUSE_USEC);
         return r;
 }
 
-/* Time until the next slice, so that a round takes the whole interval. */
-static uint64_t scan_pause_usec(const Registry *registry) {
-        const size_t slices = (registry->scan.n_unread + SLICE_PROCESSES - 1) / SLICE_PROCESSES;
+/* Time until the next slice after one of `n` processes, which may be few on a slow host, so that a
+ * round takes the whole interval. */
+static uint64_t scan_pause_usec(const Registry *registry, size_t n) {
+        const size_t n_unread = registry->scan.n_unread;
 
-        return REGISTRY_SCAN_INTERVAL_USEC / (slices > 0 ? slices : 1);
+        return n < n_unread ? REGISTRY_SCAN_INTERVAL_USEC * n / n_unread
+                            : REGISTRY_SCAN_INTERVAL_USEC;
 }
 
 static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Registry *registry = userdata;
         uint64_t pause;
+        size_t n = 0;
         int r = 0;
 
         if (registry->scan_next >= registry->scan.n_entries) {
@@ -98,12 +104,14 @@ static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userda
         if (r >= 0)
                 r = scan_slice(registry,
                                registry->scan_at_once ? registry->scan.n_entries : SLICE_PROCESSES,
-                               clock_monotonic_usec() + SCAN_PASS_USEC);
-        if (r < 0)
+                               clock_monotonic_usec() + SCAN_PASS_USEC, &n);
+        if (r < 0) {
                 registry->scan_next = registry->scan.n_entries; /* the next time a round begins */
+                n = SLICE_PROCESSES;
+        }
         registry->scan_at_once &= registry->scan_next < registry->scan.n_entries;
         pause = registry->scan_at_once        ? SCAN_PAUSE_USEC
-                : registry->connector_fd >= 0 ? scan_pause_usec(registry)
+                : registry->connector_fd >= 0 ? scan_pause_usec(registry, n)
                                               : REGISTRY_POLL_INTERVAL_USEC;
         (void)event_source_arm_after(source, pause);
         return 0;
@@ -270,8 +278,9 @@ int watch_start(Registry *registry) {
         registry->fork_filter_stale = true;
         fork_filter_update(registry);
         return event_source_add_after(event, &registry->scan_timer,
-                                      registry->connector_fd >= 0 ? scan_pause_usec(registry)
-                                                                  : REGISTRY_POLL_INTERVAL_USEC,
+                                      registry->connector_fd >= 0
+                                              ? scan_pause_usec(registry, SLICE_PROCESSES)
+                                              : REGISTRY_POLL_INTERVAL_USEC,
                                       on_scan, registry);
 }
 

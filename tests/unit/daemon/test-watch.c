@@ -21,7 +21,7 @@ typedef struct Timer {
 } Timer;
 
 static struct {
-        uint64_t now;
+        uint64_t now, tick_usec; /* so much later each time that it is read */
         Timer timers[8];
         size_t n_timers;
         int connector_error, peer; /* of the connector's socket */
@@ -33,7 +33,7 @@ static struct {
 
 uint64_t __wrap_clock_monotonic_usec(void);
 uint64_t __wrap_clock_monotonic_usec(void) {
-        return world.now;
+        return world.now += world.tick_usec;
 }
 
 /* --- timers --- */
@@ -266,6 +266,18 @@ HOST_TEST(no_moment_reads_them_all) {
                 wait_for(SECOND);
         }
         assert_int_equal(n, MANY);
+}
+
+/* Where only some of them can be read at a time, it takes no longer. */
+HOST_TEST(a_slow_host_is_scanned_as_often) {
+        enum { MANY = 60 };
+
+        start(h);
+        for (pid_t pid = 1; pid <= MANY; pid++)
+                process(h, pid, "/srv/a");
+        world.tick_usec = 5 * MSEC;
+        wait_for(81 * SECOND);
+        assert_int_equal(h->m.registry.n_instances, MANY);
 }
 
 /* A loss of events is followed by a scan of all at once, but during a storm of events not more than
