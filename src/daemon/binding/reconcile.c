@@ -226,6 +226,16 @@ static bool method_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         return true;
 }
 
+/* Nothing else may happen until its means are to change. */
+static void method_await(Instance *i, uint64_t now_usec) {
+        InstanceBinding *own = &i->binding;
+        const uint64_t due_usec = own->method_since_usec +
+                                  (own->means.method == METHOD_AFFINITY ? ALONE_USEC : SHARED_USEC);
+
+        if (own->method_since_usec != 0 && now_usec < due_usec && due_usec < own->due_usec)
+                own->due_usec = due_usec;
+}
+
 /* --- one reconcile --- */
 
 #define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
@@ -557,7 +567,8 @@ static void instance_begin(Binder *b, Instance *i, uint64_t now_usec) {
                 ;
         if (!i->binding.observed_known)
                 return;
-        limit_follow(b, i, now_usec); /* may be due earlier than the step that was decided */
+        method_await(i, now_usec);    /* may be due earlier than the step that was decided */
+        limit_follow(b, i, now_usec); /* likewise */
         guard_note(b, i);             /* and is to be watched from now on */
 }
 

@@ -96,6 +96,17 @@ METHOD_TEST(a_service_that_becomes_shared_and_alone_again) {
         assert_int_equal(published(d).bound_by_code, REASON_NONE);
 }
 
+/* However long the next sample takes. */
+METHOD_TEST(a_shared_service_waits_for_no_sample) {
+        wait_for(d, INSTANCE_BOUND);
+        is_shared(true);
+        seconds(d, 1);
+        assert_true(d->n_passes % ROUND_PASSES + 15 < ROUND_PASSES);
+        for (unsigned k = 0; k < 15; k++)
+                daemon_pass(d);
+        assert_by_unit(false);
+}
+
 METHOD_TEST(shared_from_the_start) {
         is_shared(true);
         wait_for(d, INSTANCE_PARTLY);
