@@ -153,10 +153,14 @@ static bool begin_walk(const Binder *b, Instance *i) {
                                 WORKER_WAIT_MEMORY);
 }
 
-/* Advances to the next live process; false when all were walked. */
+/* Advances to the next live process; false when all were walked. What was started since the pass
+ * began has its memory where it runs: with it, the pass might have no end. */
 static bool begin_process(const Binder *b, Instance *i) {
         i->binding.execs = 0;
         for (; i->binding.mover_process < i->n_members; i->binding.mover_process++) {
+                if (i->members[i->binding.mover_process].process.id.start_ticks >
+                    i->binding.pass_ticks)
+                        continue;
                 if (begin_walk(b, i))
                         return true;
                 note_missed(b, i, -EHOSTDOWN);
@@ -250,6 +254,7 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.walk.alone = i->binding.observed.alone && (i->memory_known || scope_of(i));
         i->binding.walk.files = binding_narrowing_takes_files(b, i);
         i->binding.missed = false;
+        i->binding.pass_ticks = clock_boottime_ticks();
         i->binding.mover_process = i->binding.sweep_node = i->binding.sweep_process = 0;
         i->binding.counted = (MoverCounters){ 0 };
         m->pressure_known = read_pressure(b, i, &pressure) == 0;
@@ -329,6 +334,8 @@ static int move_piece(const Binder *b, Instance *i) {
         uint64_t bytes, own;
         int r;
 
+        if (i->binding.mover_process >= i->n_members) /* they have ended since */
+                return 0;
         r = room_choose_node(b->placing, i, &i->binding.walk.target);
         if (r < 0)
                 return r;

@@ -633,18 +633,24 @@ void reconcile_first(Binder *b, uint64_t now_usec) {
 }
 
 void binding_work(const Binder *b, Instance *i, uint32_t work, uint64_t now_usec) {
+        /* A pass of the mover goes on, and ends with a look at all: one who starts or ends a
+         * process more often than a pass takes would never see its end. What joins its unit, or its
+         * scope, is bound by that. */
+        const bool pass_goes_on = i->binding.state == INSTANCE_MOVING && i->n_members > 0 &&
+                                  i->binding.by == MOVE_PULL &&
+                                  instance_backend(i, &b->host->backend) == BACKEND_SYSTEMD;
         /* What its place and its binding were decided from is no longer true. A new name counts
          * only where the release of that name was requested. */
-        const bool again =
-                (work & (WORK_JOINED | WORK_LEFT | WORK_POLICY | WORK_ADMIN | WORK_REQUEST)) ||
-                ((work & WORK_RENAMED) &&
-                 requests_release(&b->host->requests, i->name, i->unit) != i->undo.released);
+        const bool again = (work & (WORK_POLICY | WORK_ADMIN | WORK_REQUEST)) ||
+                           (!pass_goes_on && (work & (WORK_JOINED | WORK_LEFT))) ||
+                           ((work & WORK_RENAMED) && requests_release(&b->host->requests, i->name,
+                                                                      i->unit) != i->undo.released);
 
         if (work & WORK_RELOADED)
                 drift_note_reload(b, i, now_usec);
         if (work & WORK_JOINED) {
                 instance_queue(i, WORK_FIRST);
-                i->binding.pulled = false;
+                i->binding.pulled = i->binding.threads_known = false;
         }
         if (work & WORK_RECORD)
                 (void)binding_enter(b, i, EVENT_RECORD, now_usec);

@@ -150,8 +150,9 @@ MOVER_TEST(moves_take_turns) {
                 assert_int_equal(mover.n_steps_of[k] - before[k], 100);
 }
 
-/* A process of it ends, or another one joins: the pass begins again, with those that there are. */
-MOVER_TEST(who_leaves_ends_a_pass) {
+/* A process of it ends, or another one joins: the pass goes on with those that there are, but for
+ * those that were started since it began. */
+MOVER_TEST(who_leaves_does_not_end_a_pass) {
         Process second = { .id = { .pid = 11 }, .exe = strdup("/x") };
         ProcHandle handle = PROC_HANDLE_NONE;
         Instance *i = moves(h, 10);
@@ -163,7 +164,7 @@ MOVER_TEST(who_leaves_ends_a_pass) {
         assert_int_equal(instance_add_process(i, &second, &handle), 0);
         assert_int_equal(registry_enter(&h->rooms.registry, i, &i->members[1]), 0);
         binding_work(&h->rooms.binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
-        assert_state(h, i, INSTANCE_WAITING, REASON_NONE);
+        assert_state(h, i, INSTANCE_MOVING, REASON_NONE);
         mover.answer = 0;
         reconcile_after(h, 2);
         mover.answer = 1;
@@ -172,9 +173,25 @@ MOVER_TEST(who_leaves_ends_a_pass) {
         fake_write(&kernel.tree, UNIT "cgroup.procs", "10\n");
         registry_remove_process(&h->rooms.registry, i, 1);
         binding_work(&h->rooms.binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
-        assert_state(h, i, INSTANCE_WAITING, REASON_NONE);
+        assert_state(h, i, INSTANCE_MOVING, REASON_NONE);
         reconcile_after(h, 2);
-        assert_string_equal(mover.steps, "10 10 11 10");
+        assert_state(h, i, INSTANCE_SETTLING, REASON_NONE);
+        assert_string_equal(mover.steps, "10 10 11");
+}
+
+MOVER_TEST(who_was_started_since_a_pass_began_is_not_in_it) {
+        Process second = { .id = { .pid = 11, .start_ticks = UINT64_MAX }, .exe = strdup("/x") };
+        ProcHandle handle = PROC_HANDLE_NONE;
+        Instance *i = moves(h, 10);
+
+        fake_process(&kernel.tree, 11, 10, "/x", "/system.slice/10.service", ALL_NODES);
+        assert_int_equal(proc_open(&kernel.tree.sysroot, 11, &handle), 0);
+        assert_int_equal(instance_add_process(i, &second, &handle), 0);
+        binding_work(&h->rooms.binding, i, WORK_JOINED, kernel.now);
+        mover.answer = 0;
+        reconcile_after(h, 2);
+        assert_state(h, i, INSTANCE_SETTLING, REASON_NONE);
+        assert_string_equal(mover.steps, "10 10");
 }
 
 /* Whatever is queued is done once: who wakes, begins from the beginning or not, and who does not

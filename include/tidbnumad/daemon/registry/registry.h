@@ -260,6 +260,7 @@ typedef struct InstanceBinding {
         InstanceGuard guard;
 
         MoveKind by;           /* of INSTANCE_MOVING, as all of these: the pass that is under way */
+        uint64_t pass_ticks;   /* when it began, as start times in /proc/PID/stat */
         size_t mover_process;  /* the process that the mover walks, and the request to the worker
                                 * for it */
         WorkerMove walk;       /* `pass` identifies the walk of this process */
