@@ -283,20 +283,21 @@ static int restore_note_group(UndoRestore *restore, const BusUnit *unit) {
 }
 
 /* For a unit that is masked, or has a mistake in its file, systemd shows
- * properties but sets none: our values stay in force, also at its next start. A unit that is gone
- * has no properties. */
+ * properties but sets none: our values stay in force, also at its next start; and so it is while a
+ * unit runs whose file was removed. A unit that is gone has no properties. */
 static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
         UndoRestore *restore = userdata;
         const UndoRecord *record = restore->record;
-        const bool there = error == 0 && strcmp(unit->load_state, "not-found") != 0;
         _cleanup_close_ int fd = -EBADF;
         const char *sentence = NULL;
-        bool any = false;
+        bool there, any = false;
 
         if (error == 0)
                 error = restore_note_group(restore, unit);
         if (error == 0 && restore->group)
                 (void)cgroup_open(restore->sysroot, restore->group, &fd);
+        /* Its file may be removed while it runs. */
+        there = error == 0 && (strcmp(unit->load_state, "not-found") != 0 || fd >= 0);
         /* Only a property that still has our value is restored. Otherwise something else
          * has set it since. */
         for (size_t i = 0; error == 0 && i < N_UNIT_PROPERTIES; i++) {

@@ -112,9 +112,12 @@ TEST(not_to_be_set) {
         static const struct {
                 const char *load_state;
                 int error;
-        } rows[] = { { "masked", -ERFKILL }, { "bad-setting", -ENOEXEC }, { "error", -ENOEXEC } };
+        } rows[] = { { "masked", -ERFKILL },
+                     { "bad-setting", -ENOEXEC },
+                     { "error", -ENOEXEC },
+                     { "not-found", -ENOEXEC } /* while it runs: the last one */ };
 
-        for (size_t i = 0; i < 2 * ELEMENTSOF(rows); i++) {
+        for (size_t i = 0; i < 2 * ELEMENTSOF(rows) - 1; i++) {
                 _cleanup_host_ Host h;
 
                 host_init(&h);
@@ -226,9 +229,10 @@ TEST(nothing_is_ours) {
                         group(&h, "0-7", "0-3");
                         bus.unit.cpus = (CpuSet){ 0 };
                         bus.unit.mems = (NodeSet){ 0 };
-                } else if (i == 1) /* the unit file is gone */
+                } else if (i == 1) { /* the unit is gone, and its file */
                         bus.unit.load_state = "not-found";
-                else
+                        fake_remove(&h.tree, GROUP);
+                } else
                         h.record->cpus.noted = h.record->mems.noted = false;
                 if (i < 2)
                         step_and_answer(&h);
