@@ -23,7 +23,7 @@
 enum { CONNECTIONS_MAX = 32, WAITING_MAX = 16 };
 
 /* Who has just come is about to say what it wants. */
-#define IDLE_USEC (UINT64_C(1000) * 1000)
+#define IDLE_USEC (UINT64_C(250) * 1000)
 
 /* Answers that a client does not read. */
 enum { UNREAD_MAX = 16 };
