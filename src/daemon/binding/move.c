@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/registry/registry.h"
@@ -149,6 +150,7 @@ static void note_missed(const Binder *b, Instance *i, int error) {
 /* The worker opens the process at the first step. False: the process is known not to answer. */
 static bool begin_walk(const Binder *b, Instance *i) {
         i->binding.walk.pass = clock_monotonic_usec();
+        i->binding.mover_pid = i->members[i->binding.mover_process].process.id.pid;
         return !workers_is_hung(b->host->workers, &i->members[i->binding.mover_process].process.id,
                                 WORKER_WAIT_MEMORY);
 }
@@ -334,8 +336,13 @@ static int move_piece(const Binder *b, Instance *i) {
         uint64_t bytes, own;
         int r;
 
-        if (i->binding.mover_process >= i->n_members) /* they have ended since */
+        /* Others of its processes may have come and gone since, and so may this one. */
+        i->binding.mover_process = ARRAY_LOWER_BOUND(
+                i->n_members, k, i->members[k].process.id.pid < i->binding.mover_pid);
+        if (i->binding.mover_process == i->n_members)
                 return 0;
+        if (i->members[i->binding.mover_process].process.id.pid != i->binding.mover_pid)
+                return begin_process(b, i) ? 1 : 0;
         r = room_choose_node(b->placing, i, &i->binding.walk.target);
         if (r < 0)
                 return r;

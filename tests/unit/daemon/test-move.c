@@ -150,20 +150,30 @@ MOVER_TEST(moves_take_turns) {
                 assert_int_equal(mover.n_steps_of[k] - before[k], 100);
 }
 
+/* Another process joins its unit; it was started long ago. */
+static void joins(TestHost *h, Instance *i, pid_t pid) {
+        Process process = { .id = { .pid = pid }, .exe = strdup("/x") };
+        ProcHandle handle = PROC_HANDLE_NONE;
+        char unit[64];
+
+        (void)snprintf(unit, sizeof(unit), "/system.slice/%d.service",
+                       i->members[0].process.id.pid);
+        fake_process(&kernel.tree, pid, 1, "/x", unit, ALL_NODES);
+        assert_int_equal(proc_open(&kernel.tree.sysroot, pid, &handle), 0);
+        process.id.start_ticks = handle.start_ticks;
+        assert_int_equal(instance_add_process(i, &process, &handle), 0);
+        assert_int_equal(
+                registry_enter(&h->rooms.registry, i, &i->members[facts_find(&i->facts, pid)]), 0);
+        binding_work(&h->rooms.binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
+}
+
 /* A process of it ends, or another one joins: the pass goes on with those that there are, but for
  * those that were started since it began. */
 MOVER_TEST(who_leaves_does_not_end_a_pass) {
-        Process second = { .id = { .pid = 11 }, .exe = strdup("/x") };
-        ProcHandle handle = PROC_HANDLE_NONE;
         Instance *i = moves(h, 10);
 
-        fake_process(&kernel.tree, 11, 10, "/x", "/system.slice/10.service", ALL_NODES);
         fake_write(&kernel.tree, UNIT "cgroup.procs", "10\n11\n");
-        assert_int_equal(proc_open(&kernel.tree.sysroot, 11, &handle), 0);
-        second.id.start_ticks = handle.start_ticks;
-        assert_int_equal(instance_add_process(i, &second, &handle), 0);
-        assert_int_equal(registry_enter(&h->rooms.registry, i, &i->members[1]), 0);
-        binding_work(&h->rooms.binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
+        joins(h, i, 11);
         assert_state(h, i, INSTANCE_MOVING, REASON_NONE);
         mover.answer = 0;
         reconcile_after(h, 2);
@@ -177,6 +187,24 @@ MOVER_TEST(who_leaves_does_not_end_a_pass) {
         reconcile_after(h, 2);
         assert_state(h, i, INSTANCE_SETTLING, REASON_NONE);
         assert_string_equal(mover.steps, "10 10 11");
+}
+
+/* The members before the one that is walked are others then: nothing of it is left out. */
+MOVER_TEST(who_is_walked_stays_so_when_others_come_and_go) {
+        Instance *i = moves(h, 20);
+
+        joins(h, i, 21);
+        joins(h, i, 22);
+        mover.answer = 0;
+        reconcile_after(h, 2);
+        mover.answer = 1;
+        reconcile_after(h, 2);
+        registry_remove_process(&h->rooms.registry, i, 0);
+        binding_work(&h->rooms.binding, i, instance_take(i, WORK_DISPATCHED), kernel.now);
+        reconcile_after(h, 2);
+        joins(h, i, 15); /* pids begin again */
+        reconcile_after(h, 2);
+        assert_string_equal(mover.steps, "20 20 21 21 21");
 }
 
 MOVER_TEST(who_was_started_since_a_pass_began_is_not_in_it) {

@@ -263,6 +263,7 @@ typedef struct InstanceBinding {
         uint64_t pass_ticks;   /* when it began, as start times in /proc/PID/stat */
         size_t mover_process;  /* the process that the mover walks, and the request to the worker
                                 * for it */
+        pid_t mover_pid;       /* of that process, while others come and go */
         WorkerMove walk;       /* `pass` identifies the walk of this process */
         MoverCounters counted; /* by the pass */
         bool missed;           /* a live process could not be read */
