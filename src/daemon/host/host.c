@@ -265,11 +265,40 @@ static void watermarks_read_again(Host *h) {
         host_queue(h, HOST_WORK_PLAN);
 }
 
+/* `now`: what is present, if that has changed. */
+static void hotplug_log(Host *h, const Present *now, const Topology *fresh) {
+        const NodeSet known = topology_nodes(&h->topology);
+        NodeSet come = topology_nodes(fresh);
+
+        id_set_subtract(&come, &known);
+        if (now)
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "CPUs %s are online now, %s were before; memory is on nodes %s: "
+                            "planning again",
+                            id_set_list(&now->cpus), id_set_list(&h->hotplug.present.cpus),
+                            id_set_list(&now->memory));
+        if (id_set_is_empty(&fresh->taken_cpus) && !id_set_is_empty(&h->topology.taken_cpus))
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "No cpuset partition takes CPUs any more");
+        else if (!id_set_equal(&h->topology.taken_cpus, &fresh->taken_cpus))
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "CPUs %s are taken by a cpuset partition%s%s: nothing else can run on "
+                            "them, and instances there get another place",
+                            id_set_list(&fresh->taken_cpus), *fresh->taken_by ? ", " : "",
+                            fresh->taken_by);
+        if (!id_set_is_subset(&come, &h->hotplug.logged)) {
+                /* Arrays by node have one element for each node that was present at the start. */
+                id_set_union(&h->hotplug.logged, &come);
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "Nodes %s were added; they are used after the next start of the daemon",
+                            id_set_list(&come));
+        }
+}
+
 void hotplug_check(Host *h) {
         _cleanup_topology_ Topology fresh = { 0 };
         Present *before = &h->hotplug.present, now = { 0 };
         Topology former = h->topology;
-        NodeSet come, known;
         bool same_hardware;
         CpuSet late;
         int r;
@@ -305,32 +334,7 @@ void hotplug_check(Host *h) {
                 if (h->hotplug.timer)
                         (void)event_source_arm_after(h->hotplug.timer, DELAY_USEC);
         }
-        if (!same_hardware) {
-                journal_log(&h->journal, LOG_NOTICE, NULL,
-                            "CPUs %s are online now, %s were before; memory is on nodes %s: "
-                            "planning again",
-                            id_set_list(&now.cpus), id_set_list(&before->cpus),
-                            id_set_list(&now.memory));
-        }
-        if (id_set_is_empty(&fresh.taken_cpus) && !id_set_is_empty(&h->topology.taken_cpus))
-                journal_log(&h->journal, LOG_NOTICE, NULL,
-                            "No cpuset partition takes CPUs any more");
-        else if (!id_set_equal(&h->topology.taken_cpus, &fresh.taken_cpus))
-                journal_log(&h->journal, LOG_WARNING, NULL,
-                            "CPUs %s are taken by a cpuset partition%s%s: nothing else can run on "
-                            "them, and instances there get another place",
-                            id_set_list(&fresh.taken_cpus), *fresh.taken_by ? ", " : "",
-                            fresh.taken_by);
-        come = topology_nodes(&fresh);
-        known = topology_nodes(&h->topology);
-        id_set_subtract(&come, &known);
-        if (!id_set_is_subset(&come, &h->hotplug.logged)) {
-                /* Arrays by node have one element for each node that was present at the start. */
-                id_set_union(&h->hotplug.logged, &come);
-                journal_log(&h->journal, LOG_NOTICE, NULL,
-                            "Nodes %s were added; they are used after the next start of the daemon",
-                            id_set_list(&come));
-        }
+        hotplug_log(h, same_hardware ? NULL : &now, &fresh);
         /* A node that was removed stays in the list, without CPUs and memory. All else is as it was
          * just read, also which CPU is a core's lowest: it may have come or gone. */
         for (size_t i = 0; i < former.n_nodes; i++) {
