@@ -66,6 +66,8 @@ int describe_memory_policy(const Registry *registry, Instance *i) {
                 return 0;
         r = worker_read_memory_policy(registry->host->workers, i->members[0].handle, i->uid, policy,
                                       sizeof(policy));
+        if (i->memory_policy_awaited && !answer_is_pending(r))
+                instance_queue(i, WORK_PLACE); /* it can be given one now, and not only when due */
         i->memory_policy_awaited = answer_is_pending(r);
         if (r < 0 || strcmp(policy, before) == 0)
                 return i->memory_policy_awaited ? r : 0;

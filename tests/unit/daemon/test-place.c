@@ -385,8 +385,14 @@ HOST_TEST(its_own_memory_policy_counts) {
         assert_non_null(strstr(a->planned.refused, "(node 3)"));
         /* It is read again: the program has changed it. */
         fake_write(&h->tree, "proc/10/numa_maps", "5500 default file=/x\n");
+        (void)instance_take(a, WORK_PLACE);
         assert_int_equal(describe_memory_policy(&h->rooms.registry, a), 0);
+        assert_false(instance_take(a, WORK_PLACE));
         assert_place(h, a, "1");
+        (void)instance_take(a, WORK_PLACE);
+        a->memory_policy_awaited = true; /* the answer has come: nobody waits longer */
+        assert_int_equal(describe_memory_policy(&h->rooms.registry, a), 0);
+        assert_true(instance_take(a, WORK_PLACE));
 }
 
 HOST_TEST(a_cpuset_overrules_its_own_memory_policy) {

@@ -303,7 +303,7 @@ typedef enum Work {
         WORK_POLICY = 1 << 2,   /* its policy changed, or the port on which its place depends */
         WORK_RENAMED = 1 << 3,  /* its port became known */
         WORK_STORAGE = 1 << 4,  /* the disks under its data directory were read */
-        WORK_PLACE = 1 << 5,    /* the plan gives it another place */
+        WORK_PLACE = 1 << 5,    /* the plan gives it another place, or can give it one now */
         WORK_ADMIN = 1 << 6,    /* what the admin has set on its unit changed */
         WORK_REQUEST = 1 << 7,  /* what the operator requests changed: a pause, a release, a stop */
         WORK_RECORD = 1 << 8,   /* its undo record is being released, is gone, or was found late */
