@@ -221,7 +221,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         LimitInput in = {
                 .wanted = i->policy->memory_limit != MEMORY_LIMIT_NONE,
                 .wanted_bytes = placed && chosen ? i->planned.limit_bytes : 0,
-                .refused = can ? NULL : "it has no unit of its own",
+                .refused = can || !chosen ? NULL : "it has no unit of its own",
                 .before_bytes = noted ? undo_record_limit_before(noted) : UINT64_MAX,
                 .before_known = noted,
                 .recorded = noted && undo_record_limit_last(noted) > 0,
