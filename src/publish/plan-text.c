@@ -313,14 +313,12 @@ static void append_notes(const PlanReport *report, Text *text) {
         for (size_t k = 0; k < report->n_instances; k++) {
                 const PlanReportInstance *i = &report->instances[k];
                 const Placement *placement = &i->choice->placement;
-                const char *list = i->memory_policy ? strrchr(i->memory_policy, ':') : NULL;
-                NodeSet own;
+                const NodeSet own = memory_policy_nodes(i->memory_policy);
 
                 if (!i->memory_policy || id_set_is_empty(&placement->nodes))
                         continue;
                 if (text_equal(i->bound_by, "affinity")) {
-                        if (list && id_set_parse_list(list + 1, &own) >= 0 &&
-                            !id_set_is_subset(&own, &placement->nodes))
+                        if (!id_set_is_subset(&own, &placement->nodes))
                                 text_append_names(
                                         text,
                                         "warning: %s: it has its own memory policy, %s (numactl?), "
