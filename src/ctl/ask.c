@@ -235,7 +235,7 @@ static int note_given(const HostInstance *o, Product product, ServerReport *give
         const ProcHandle *handle = o->members[0].handle;
         _cleanup_free_ char *bytes = NULL, *line = NULL;
         _cleanup_text_ Text flags = { 0 };
-        char environment[4096];
+        char environment[4096], number[24];
         size_t size = 0, n_threads = 0;
         int r = 0;
 
@@ -253,8 +253,8 @@ static int note_given(const HostInstance *o, Product product, ServerReport *give
                 n_threads = n > n_threads ? n : n_threads; /* a master has one */
         }
         if (r >= 0 && n_threads > 0) {
-                (void)snprintf(environment, sizeof(environment), "%zu", n_threads);
-                r = server_report_add(given, "nbthread", environment);
+                (void)snprintf(number, sizeof(number), "%zu", n_threads);
+                r = server_report_add(given, "nbthread", number);
         }
         if (r < 0 || product != PRODUCT_JAVA)
                 return r;

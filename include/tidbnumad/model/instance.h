@@ -99,10 +99,10 @@ typedef struct InstanceFacts {
                                */
         HugeNeed huge;        /* reserved huge pages that it has mapped */
         bool huge_known;      /* these were read; else `huge` is what it may be at most */
-        char *memory_policy;  /* that its first process has set, or numactl(8) for it, as
-                               * /proc/PID/numa_maps has it; NULL: none, or not known */
-        uint32_t cpus_used;   /* on average while it has run, see members_read_cpus_used(); 0: not
-                               * known */
+        char *memory_policy; /* that it has set, or numactl(8) for it, as /proc/PID/numa_maps of its
+                              * first process has it; NULL: none, or not known */
+        uint32_t cpus_used;  /* on average while it has run, see members_read_cpus_used(); 0: not
+                              * known */
 } InstanceFacts;
 
 /* The first member of a struct that is an instance and more: the fields are its own, and together

@@ -314,8 +314,8 @@ void hotplug_check(Host *h) {
         same_hardware = id_set_equal(&before->cpus, &now.cpus) &&
                         id_set_equal(&before->nodes, &now.nodes) &&
                         id_set_equal(&before->memory, &now.memory);
-        h->hotplug.told = h->hotplug.told && memory_has_changed(h);
-        if (same_hardware && id_set_equal(&before->offered, &now.offered) && !h->hotplug.told)
+        h->hotplug.event_seen = h->hotplug.event_seen && memory_has_changed(h);
+        if (same_hardware && id_set_equal(&before->offered, &now.offered) && !h->hotplug.event_seen)
                 return;
         r = topology_load(&h->sysroot, &fresh);
         if (r < 0) {
@@ -355,7 +355,7 @@ void hotplug_check(Host *h) {
         id_set_subtract(&h->hotplug.come, &before->cpus);
         h->hotplug.memory_come = now.memory;
         id_set_subtract(&h->hotplug.memory_come, &before->memory);
-        h->hotplug.told = false;
+        h->hotplug.event_seen = false;
         *before = now;
         watermarks_read_again(h);
         host_queue(h, HOST_WORK_PLAN | HOST_WORK_TOPOLOGY);
@@ -372,7 +372,7 @@ static int on_hotplug_timer(_unused_ sd_event_source *source, _unused_ uint64_t 
 static void on_uevent(void *userdata) {
         Host *h = userdata;
 
-        h->hotplug.told = true;
+        h->hotplug.event_seen = true;
         (void)event_source_arm_after(h->hotplug.timer, DELAY_USEC);
 }
 

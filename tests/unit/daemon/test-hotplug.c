@@ -304,12 +304,12 @@ HOST_TEST(memory_that_comes_in_blocks) {
         assert_int_equal(h->m.host.topology.nodes[2].memory_bytes, 1 << 27);
         fake_write(&h->tree, "sys/devices/system/node/node2/meminfo",
                    "Node 2 MemTotal: 524288 kB\nNode 2 MemFree: 524288 kB\n");
-        h->m.host.hotplug.told = true; /* as an event does */
+        h->m.host.hotplug.event_seen = true; /* as an event does */
         check(h);
         assert_int_equal(h->m.host.topology.nodes[2].memory_bytes, 1 << 29);
         machine.n_loads = 0;
         check(h); /* once */
-        h->m.host.hotplug.told = true;
+        h->m.host.hotplug.event_seen = true;
         check(h); /* and not where an event tells nothing new */
         assert_int_equal(machine.n_loads, 0);
 }

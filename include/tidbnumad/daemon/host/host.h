@@ -59,9 +59,9 @@ typedef struct Present {
 typedef struct Hotplug {
         bool known;
         Present present;
-        bool told;   /* an event came since: memory comes to a node in blocks, and the first one is
-                      * all that a change of what is present shows */
-        CpuSet come; /* CPUs that came online at the last change */
+        bool event_seen;     /* since the last check: memory comes to a node in blocks, and only the
+                              * first     block changes `present` */
+        CpuSet come;         /* CPUs that came online at the last change */
         NodeSet memory_come; /* nodes that got their first memory then */
         NodeSet logged;      /* new nodes, which are not used before the next start; logged once */
         Uevents uevents;

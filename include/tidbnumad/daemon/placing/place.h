@@ -111,7 +111,8 @@ int room_on(const Placing *placing, const NodeSet *nodes, const Instance *self, 
 int room_of(const Placing *placing, const Instance *instance, NodeRoom **ret, size_t *ret_n);
 
 /* The index of the room with the most for an instance, as fit_best(). One whose memory does not fit
- * gets nothing of what was promised to others: else neither of them could be bound strictly. */
+ * gets nothing of what was promised to others: else neither of them could be bound strictly. For
+ * that `rooms` is changed. */
 int room_best(const Instance *instance, NodeRoom *rooms, size_t n_rooms, uint64_t bytes);
 
 /* The node of the instance with the most free memory. -ENOSPC: all are full. */
