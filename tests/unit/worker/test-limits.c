@@ -388,7 +388,7 @@ OFFICE_TEST(write_that_is_late) {
 LIMITS_TEST(join_that_hangs) {
         const ProcessId id = { o->children[0], o->handles[0].start_ticks };
         Group g = group_new("cpuset.cpus");
-        Member members[2];
+        Member members[3];
         CpuSet cpus = { 0 };
         uint64_t reuses = 0;
         int fd, refused, r;
@@ -412,6 +412,8 @@ LIMITS_TEST(join_that_hangs) {
         assert_int_equal(worker_join_group(o->workers, &members[0], "x", &cpus), 0);
         assert_int_equal(worker_join_group(o->workers, &members[0], "x", &cpus), 0);
         assert_true(workers_write_group_of(o->workers, &id));
+        turns(o, WORKER_OWN_USEC / 1000 + 10); /* it may take longer than what the loop waits for */
+        assert_int_not_equal(worker_join_group(o->workers, &members[2], "x", &cpus), -ETIME);
         turns(o, WORKER_JOIN_USEC / 1000 + 10);
         assert_int_equal(worker_join_group(o->workers, &members[1], "x", &cpus), -ETIME);
         while (o->n_hung == 0)
